@@ -1,0 +1,1 @@
+"""Everything between the model and the screen."""

@@ -1,0 +1,1 @@
+"""Pictures: labelled numbers in, figures out. No torch, no streamlit."""
