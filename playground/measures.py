@@ -1,0 +1,66 @@
+"""Quantities computed from a reading: labelled numbers in, labelled numbers out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from playground.labelled import Axis, LabelledArray
+
+
+def softmax(scores: LabelledArray, allowed: npt.NDArray[np.bool_]) -> LabelledArray:
+    """Turn scores into weights over the last axis, as the model does, in float64.
+
+    Args:
+        scores: `[…, query, key]`, before the mask.
+        allowed: True where a query may look; broadcasts to `scores`. A query that may look nowhere gets zeros.
+
+    Returns:
+        Weights of the same axes: each row sums to 1, or is 0 throughout.
+
+    Source: Vaswani et al. 2017, section 3.2.1, equation 1.
+    """
+    masked = np.where(allowed, scores.values.astype(np.float64), -np.inf)
+    top = masked.max(axis=-1, keepdims=True, initial=-np.inf)
+    raised = np.exp(masked - np.where(np.isfinite(top), top, 0.0))
+    total = raised.sum(axis=-1, keepdims=True)
+    weights = np.divide(raised, total, out=np.zeros_like(raised), where=total > 0)
+    return scores.derived(f"softmax({scores.name})", weights.astype(np.float32))
+
+
+def entropy(weights: LabelledArray) -> LabelledArray:
+    """Return the entropy of each distribution over the last axis, in nats: 0 for one sure choice, ln n for none.
+
+    A row of zeros (a query that may look nowhere) has entropy 0.
+    """
+    p = weights.values.astype(np.float64)
+    logs = np.log(p, out=np.zeros_like(p), where=p > 0)
+    return LabelledArray(f"entropy({weights.name})", -(p * logs).sum(axis=-1), weights.axes[:-1])
+
+
+def agreement(weights: LabelledArray, alignment: Iterable[tuple[int, int]]) -> float:
+    """Return the mean weight that a head lays on the words it should look at.
+
+    Args:
+        weights: `[query, key]`, one head; query `i` writes target word `i`.
+        alignment: Pairs (target position, source position) that translate each other. Target words without a pair
+            are left out.
+
+    Returns:
+        0 to 1: the weight on a target word's own source words, averaged over the target words; 0 without any pair.
+    """
+    wanted: dict[int, set[int]] = {}
+    for row, column in alignment:
+        wanted.setdefault(row, set()).add(column)
+    if not wanted:
+        return 0.0
+    return float(np.mean([weights.values[row, sorted(columns)].sum() for row, columns in wanted.items()]))
+
+
+def likeliest(probs: LabelledArray, n: int) -> LabelledArray:
+    """Return the `n` largest of a distribution `[vocab]`, largest first; the lowest id first on a tie."""
+    (axis,) = probs.axes
+    order = np.argsort(-probs.values, kind="stable")[:n]
+    return LabelledArray(probs.name, probs.values[order], (Axis(axis.name, tuple(axis.labels[i] for i in order)),))

@@ -1,0 +1,176 @@
+"""The subject: a run at one recorded step, and a sentence. Every page is a window onto its one forward pass."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Generic, TypeVar
+
+import torch
+
+from models import Transformer, capture, greedy
+from playground.measures import agreement
+from playground.reading import Reading
+from playground.runs import Run
+from playground.tasks import BOS, EOS, TASKS, Example, Task
+
+T = TypeVar("T")
+
+
+class Subject:
+    """A model and an input, and what the one makes of the other.
+
+    Args:
+        run: The run that the weights come from.
+        step: One of `run.steps`.
+        text: What the visitor typed.
+
+    Raises:
+        TextRefused: If the text is empty, too long, or has a word that the task does not know.
+        RunRefused: If the weights of that step cannot be read.
+    """
+
+    def __init__(self, run: Run, step: int, text: str) -> None:
+        self.run = run
+        self.step = step
+        self.task: Task = TASKS[run.config.task]
+        self.src: tuple[str, ...] = self.task.tokenize(text)
+        self._read = _READ.found_or_made((run.id, step, self.src), self._translate, lambda read: read.reading.n_bytes)
+
+    @property
+    def model(self) -> Transformer:
+        """The model at this step, in eval mode; shared between visitors, so only ever read."""
+        return _model(self.run, self.step)
+
+    @property
+    def reading(self) -> Reading:
+        """The forward pass over the sentence and the model's own translation of it."""
+        return self._read.reading
+
+    @property
+    def output(self) -> tuple[str, ...]:
+        """The words that the model wrote, without `⟨eos⟩`."""
+        return self._read.output
+
+    @property
+    def finished(self) -> bool:
+        """Whether the model ended its translation itself, rather than being cut off at the longest length."""
+        return self._read.finished
+
+    @property
+    def translation(self) -> str:
+        """The model's translation as one would write it."""
+        return self.task.detokenize(self.output)
+
+    @cached_property
+    def example(self) -> Example | None:
+        """The grammar's own translation with its alignment, if the sentence belongs to the language."""
+        return self.task.reference(self.src)
+
+    @property
+    def exact(self) -> bool | None:
+        """Whether the model wrote exactly what the grammar does; None if the grammar has no translation."""
+        return None if self.example is None else self.finished and self.output == self.example.tgt
+
+    def head_score(self, layer: int, head: int) -> float | None:
+        """Return how much of a cross-attention head's weight lies on the gold alignment, 0 to 1.
+
+        None if the translation is not the grammar's: then there is no alignment to compare with.
+        """
+        if not self.exact or self.example is None:
+            return None
+        weights = self.reading[f"decoder.{layer}.cross_attn.weights"].select(head=head)
+        return agreement(weights, self.example.alignment)
+
+    def aligned_head(self) -> tuple[int, int] | None:
+        """Return (layer, head) of the cross-attention that follows the gold alignment best at the run's last step.
+
+        The last step, whatever the step on screen: so the map stays with one head while the step moves. None if the
+        model has no cross-attention or the grammar no translation to compare with.
+        """
+        config = self.run.config.model
+        if config.architecture != "encoder-decoder":
+            return None
+        last = self.run.steps[-1]
+        end = self if self.step == last else Subject(self.run, last, " ".join(self.src))
+        scores = {
+            (layer, head): score
+            for layer in range(config.n_layers)
+            for head in range(config.n_heads)
+            if (score := end.head_score(layer, head)) is not None
+        }
+        return max(scores, key=scores.__getitem__) if scores else None
+
+    def _translate(self) -> _Read:
+        """Decode greedily, then run the whole once more with every tensor recorded."""
+        vocabulary = self.task.vocabulary
+        src = [*vocabulary.encode(self.src), EOS]
+        model = self.model
+        ids: list[int] = []
+        finished = False
+        source = torch.tensor([src])  # [1, src]
+        for step in greedy(model, source, bos_id=BOS, eos_id=EOS, max_len=self.task.max_len):
+            token = int(step.token[0])
+            if token == EOS:
+                finished = True
+                break
+            ids.append(token)
+        # Cut off: the last word was written, but never read.
+        given = [BOS, *ids] if finished else [BOS, *ids[:-1]]
+        trace = capture(model, source, torch.tensor([given]))
+        words = vocabulary.decode
+        reading = Reading(trace, src=words(src), tgt=words(given), vocabulary=tuple(vocabulary.tokens))
+        return _Read(reading, words(ids), finished)
+
+
+@dataclass(frozen=True)
+class _Read:
+    reading: Reading
+    output: tuple[str, ...]
+    finished: bool
+
+
+class _Cache(Generic[T]):
+    """What was made last, up to a number of bytes; shared between visitors, so it holds only what never changes."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
+        self._bytes = 0
+
+    def found_or_made(self, key: Hashable, make: Callable[[], T], n_bytes: Callable[[T], int]) -> T:
+        """Return what is kept under `key`, or make it and keep it in place of the longest unused."""
+        with self._lock:
+            if key in self._held:
+                self._held.move_to_end(key)
+                return self._held[key][0]
+        # Made outside the lock: a slow sentence of one visitor must not hold up the others.
+        made = make()
+        size = n_bytes(made)
+        with self._lock:
+            if key not in self._held:
+                self._held[key] = (made, size)
+                self._bytes += size
+            while self._bytes > self._limit and len(self._held) > 1:
+                _, (_, freed) = self._held.popitem(last=False)
+                self._bytes -= freed
+        return made
+
+
+_MODELS: _Cache[Transformer] = _Cache(256 * 2**20)
+_READ: _Cache[_Read] = _Cache(256 * 2**20)
+
+
+def _model(run: Run, step: int) -> Transformer:
+    def make() -> Transformer:
+        model = Transformer(run.config.model)
+        model.load_state_dict(run.weights(step))
+        return model.eval().requires_grad_(False)
+
+    return _MODELS.found_or_made(
+        (run.id, step), make, lambda model: sum(p.numel() * p.element_size() for p in model.parameters())
+    )
