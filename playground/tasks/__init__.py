@@ -1,0 +1,33 @@
+"""The tasks a model can be trained on: `TASKS["english-french"]`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from playground.tasks.copy import COPY
+from playground.tasks.english_french import ENGLISH_FRENCH
+from playground.tasks.example import Batch, Example, encode_batch
+from playground.tasks.refusal import EmptyText, TextRefused, TextTooLong, UnknownWord
+from playground.tasks.reverse import REVERSE
+from playground.tasks.task import Task
+from playground.tasks.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
+
+# In the order in which they are offered.
+TASKS: Mapping[str, Task] = {task.name: task for task in (ENGLISH_FRENCH, COPY, REVERSE)}
+
+__all__ = [
+    "BOS",
+    "EOS",
+    "PAD",
+    "SPECIALS",
+    "TASKS",
+    "Batch",
+    "EmptyText",
+    "Example",
+    "Task",
+    "TextRefused",
+    "TextTooLong",
+    "UnknownWord",
+    "Vocabulary",
+    "encode_batch",
+]

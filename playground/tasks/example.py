@@ -1,0 +1,81 @@
+"""Example: a sentence, its one right translation and which word came from which; and batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from playground.tasks.vocabulary import BOS, EOS, PAD, Vocabulary
+
+# A word of a phrase with its marks: words on the two sides that share a mark belong together.
+Marked = tuple[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One sentence and its translation.
+
+    Attributes:
+        src: The source tokens.
+        tgt: The target tokens.
+        alignment: Pairs `(target position, source position)`, sorted; positions count from 0, without specials.
+    """
+
+    src: tuple[str, ...]
+    tgt: tuple[str, ...]
+    alignment: tuple[tuple[int, int], ...]
+
+
+class Batch(NamedTuple):
+    """Ids of several examples, `int64`, padded on the right with 0.
+
+    Attributes:
+        src: Source and ⟨eos⟩, `[batch, key]`.
+        tgt_in: ⟨bos⟩ and target: what the decoder reads, `[batch, query]`.
+        tgt_out: Target and ⟨eos⟩: what it shall write, `[batch, query]`.
+    """
+
+    src: npt.NDArray[np.int64]
+    tgt_in: npt.NDArray[np.int64]
+    tgt_out: npt.NDArray[np.int64]
+
+
+def aligned(src: Sequence[Marked], tgt: Sequence[Marked]) -> Example:
+    """Return the example whose words belong together where they share a mark."""
+    where: dict[str, list[int]] = {}
+    for position, (_, marks) in enumerate(src):
+        for mark in marks:
+            where.setdefault(mark, []).append(position)
+    pairs = {(i, j) for i, (_, marks) in enumerate(tgt) for mark in marks for j in where.get(mark, ())}
+    return Example(tuple(word for word, _ in src), tuple(word for word, _ in tgt), tuple(sorted(pairs)))
+
+
+def encode_batch(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
+    """Return the ids of `examples`, one row each.
+
+    Raises:
+        ValueError: If there is no example.
+        KeyError: If a token is not in the vocabulary.
+    """
+    if not examples:
+        raise ValueError("a batch needs at least one example, but there are 0")
+    src = [vocabulary.encode(example.src) for example in examples]
+    tgt = [vocabulary.encode(example.tgt) for example in examples]
+    return Batch(
+        padded([*row, EOS] for row in src),
+        padded([BOS, *row] for row in tgt),
+        padded([*row, EOS] for row in tgt),
+    )
+
+
+def padded(rows: Iterable[Sequence[int]]) -> npt.NDArray[np.int64]:
+    """Return `rows` as one array, `[row, longest]`, short rows filled up with padding on the right."""
+    held = list(rows)
+    array = np.full((len(held), max(map(len, held))), PAD, dtype=np.int64)
+    for filled, row in zip(array, held, strict=True):
+        filled[: len(row)] = row
+    return array
