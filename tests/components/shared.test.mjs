@@ -13,7 +13,7 @@ test("a colour survives the way through OKLab", () => {
 });
 
 test("steps of a ramp are even in lightness", () => {
-  const light = shared.ramp("#FFFFFF", "#08306B", 33).map((c) => shared.oklab(c)[0]);
+  const light = shared.ramp("#FFFFFF", "#08306B", 0.06, 33).map((c) => shared.oklab(c)[0]);
   const steps = light.slice(1).map((l, i) => light[i] - l);
   assert.ok(Math.max(...steps) - Math.min(...steps) < 0.006, steps.join(" "));
 });

@@ -45,18 +45,21 @@ export function fromOklab([L, a, b]) {
   );
 }
 
-/** The colour that lies `t` of the way from one to another, 0 to 1. */
-export function between(from, to, t) {
+/** The colour `t` of the way from one to another, 0 to 1; `vivid` bends the way through stronger tones of the end's hue. */
+export function between(from, to, t, vivid = 0) {
   const [a, b] = [oklab(from), oklab(to)];
-  return fromOklab(a.map((p, i) => p + (b[i] - p) * t));
+  const strength = Math.hypot(b[1], b[2]);
+  const [L, ...tone] = a.map((p, i) => p + (b[i] - p) * t);
+  const more = strength > 0 ? (vivid * Math.sin(Math.PI * t)) / strength : 0;
+  return fromOklab([L, ...tone.map((p, i) => p + more * b[i + 1])]);
 }
 
 const ramps = new Map();
 
 /** `n` colours in even steps from `from` to `to`; kept, since every picture asks for the same few. */
-export function ramp(from, to, n = 128) {
-  const key = `${from} ${to} ${n}`;
-  if (!ramps.has(key)) ramps.set(key, Array.from({ length: n }, (_, i) => between(from, to, i / (n - 1))));
+export function ramp(from, to, vivid = 0, n = 128) {
+  const key = `${from} ${to} ${vivid} ${n}`;
+  if (!ramps.has(key)) ramps.set(key, Array.from({ length: n }, (_, i) => between(from, to, i / (n - 1), vivid)));
   return ramps.get(key);
 }
 
@@ -71,7 +74,7 @@ export function signedScale(theme, limit) {
 
 /** Colour of weights: background (0) to theme.weights (1). The range is fixed, so pictures can be compared. */
 export function weightsScale(theme) {
-  const colours = ramp(theme.background, theme.weights);
+  const colours = ramp(theme.background, theme.weights, 0.06);
   return (value) => nth(colours, value);
 }
 
@@ -241,15 +244,15 @@ export function html(tag, attrs = {}, children = []) {
   return filled(document.createElement(tag), attrs, children);
 }
 
-/** A formula as an inline element, each symbol in the colour of its role, with real sub- and superscripts. */
-export function formula(text, theme) {
+/** A formula as an inline element, each symbol in the colour of its role (`ink` without one), with real sub- and superscripts. */
+export function formula(text, theme, ink = theme.muted) {
   return html(
     "span",
     { class: "formula" },
     formulaParts(text).map(({ role, text: part }) =>
       html(
         "span",
-        { style: `color:${roleColour(theme, role)}` },
+        { style: `color:${role === "plain" ? ink : roleColour(theme, role)}` },
         shifted(part).map(({ text: piece, shift }) => (shift ? html(shift, {}, piece) : piece)),
       ),
     ),
