@@ -88,7 +88,7 @@ class Reading:
         """Return the words that stand on a tensor's axis, or None if the axis counts something else."""
         if axis not in WORDS:
             return None
-        stack, *_, last = name.split(".")
+        stack, last = name.split(".")[0], name.split(".")[-1]
         reads_source = stack in ("encoder", "memory") or not self.tgt
         if ".cross_attn." in name and (axis == "key" or last == "memory"):
             reads_source = True

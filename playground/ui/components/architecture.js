@@ -109,6 +109,10 @@ export default function architecture({ data, parentElement, setTriggerValue }) {
   if (!view.watch) {
     view.watch = new ResizeObserver(() => view.layOut());
     view.watch.observe(root);
+    view.channel = link("sentence", ({ row }) => {
+      view.at = Math.min(row, view.data.next.length - 1);
+      refresh(view);
+    });
   }
   layOut();
 }
@@ -179,17 +183,17 @@ function drawTower(view, tower, type) {
   const { x, y, w, h } = tower.at;
   const n = plan.n_layers;
   const behind = Math.min(n - 1, 3);
-  const step = narrow ? 3 : 4;
+  const step = 3;
   const plates = [];
   for (let i = behind; i >= 0; i -= 1) {
     plates.push(el("rect", { class: "plate", x: x - tower.side * i * step * -1, y: y - i * step, width: w, height: h, rx: 12 }));
   }
   // Beside the tower: how many layers it stands for, and which of them is shown.
-  const middle = tower.side < 0 ? x / 2 - 1 : (x + w + plan.width) / 2 + 1 + (behind * step) / 2;
+  const middle = tower.side < 0 ? (x - behind * step) / 2 : (x + w + behind * step + plan.width) / 2;
   const side = narrow ? 22 : 24;
   const shown = Math.min(n, Math.floor((h - 60) / (side + 4)));
   const stack = shown * (side + 4) - 4;
-  const top = y + (h - stack - 44) / 2 + (narrow ? 0 : 8);
+  const top = y + (h - stack - 44) / 2;
   const floors = Array.from({ length: shown }, (_, i) => {
     const layer = n > shown ? Math.round((i * (n - 1)) / (shown - 1)) : i;
     const choose = () => {
@@ -205,12 +209,11 @@ function drawTower(view, tower, type) {
       ],
     );
   });
-  const title = narrow
-    ? { x: tower.side < 0 ? x + 2 : x + w - 2, y: y - 6 - behind * step, "text-anchor": tower.side < 0 ? "start" : "end" }
-    : { x: middle, y: top - 6, "text-anchor": "middle" };
+  // The tower's name stands at its foot, on the side where no positions come in.
+  const title = { x: tower.side < 0 ? x + w - 2 : x + 2, y: y + h + (narrow ? 17 : 21), "text-anchor": tower.side < 0 ? "end" : "start" };
   return el("g", { class: tower.stack }, [
     ...plates,
-    el("text", { ...title, class: "strong", "font-size": type.small }, data.words[tower.stack]),
+    el("text", { ...title, class: "title", "font-size": narrow ? 14 : 17 }, data.words[tower.stack]),
     el("text", { class: "strong", x: middle, y: top + 18, "text-anchor": "middle", "font-size": narrow ? 17 : 21 }, fill(data.words.layers, { n })),
     el("text", { class: "quiet", x: middle, y: top + 36, "text-anchor": "middle", "font-size": 12 }, data.words.layer),
     ...floors,
@@ -279,9 +282,10 @@ function labelBeside(node, block, said, type) {
   }
   const right = 118;
   const room = w - right - 24;
-  const name = wrapped(said.name, room, (text) => textWidth(text, type.name, 600));
-  const marked = said.mark && name.length < 3;
-  put(node, name, x + 13, y + h / 2 - (marked ? 8 : 0), type.name, "strong", marked ? said.mark : "", type.small);
+  const name = said.lines.length > 1 ? said.lines : wrapped(said.name, room, (text) => textWidth(text, type.name, 600));
+  const marked = said.mark && name.length < 3 && h > 36;
+  const size = Math.min(type.name, (type.name * (room - 8)) / Math.max(...name.map((line) => textWidth(line, type.name, 600))));
+  put(node, name, x + 13, y + h / 2 - (marked ? 8 : 0), size, "strong", marked ? said.mark : "", type.small);
   return { x: x + w - right - 12, y: y + 6, w: right, h: h - 12 };
 }
 
@@ -433,16 +437,16 @@ function drawWords(view) {
     const reach = { x: plan.towers.length > 1 ? (stack === "encoder" ? 0 : plan.width - half) : slot.x - 40, w: half };
     const { chips, height } = chipRows(list.map(visible), reach.w, size, measured);
     const top = slot.y + 2;
-    const colours = weightsScale(theme);
-    const tint = ramp(theme.background, theme.memory, 101);
+    const tint = ramp(theme.background, theme.memory);
     for (const chip of chips) {
       const weight = stack === "encoder" && shade ? shade[chip.at] : null;
-      const colour = weight === null ? theme.background : tint[Math.round(100 * weight)];
+      const colour = weight === null ? theme.background : tint[Math.round((tint.length - 1) * weight)];
       const choose = () => {
         view.at = chip.at;
         refresh(view);
         view.svg.querySelector(`.chip.choice[data-at="${chip.at}"]`)?.focus({ preventScroll: true });
         view.heard.textContent = spokenBars(view);
+        view.channel.send({ row: view.at });
       };
       const [x, y] = [reach.x + chip.x, top + chip.y];
       parts.push(
@@ -491,7 +495,7 @@ const percent = (p) => (p >= 0.9995 ? "100 %" : p >= 0.0995 ? `${(100 * p).toFix
 function spokenBars(view) {
   const words = view.data.tgt.length ? view.data.tgt : view.data.src;
   const bars = view.data.next[view.at].map(([word, p]) => `${visible(word)} ${percent(p)}`);
-  return `${fill(view.data.words.next, { word: visible(words[view.at]) })}: ${bars.join(", ")}`;
+  return `${fill(view.data.tgt.length ? view.data.words.next : view.data.words.here, { word: visible(words[view.at]) })}: ${bars.join(", ")}`;
 }
 
 /** The likeliest next words, in place: bars grow and shrink. */
@@ -503,7 +507,7 @@ function drawBars(view) {
   const next = data.next[view.at] ?? data.next.at(-1);
   const given = visible((data.tgt.length ? data.tgt : data.src)[view.at]);
   const step = narrow ? 19 : 19;
-  const [nameW, shareW] = narrow ? [58, 44] : [96, 46];
+  const [nameW, shareW] = narrow ? [54, 42] : [96, 46];
   const full = slot.w - nameW - shareW - 12;
   if (!view.bars) {
     view.barsTitle = el("text", { class: "quiet", x: slot.x + slot.w / 2, "text-anchor": "middle", "font-size": type.small });
@@ -516,7 +520,7 @@ function drawBars(view) {
     });
     view.barsLayer.replaceChildren(view.barsTitle, ...view.bars.flatMap(({ name, track, bar, share }) => [track, bar, name, share]));
   }
-  const title = fill(data.words.next, { word: given });
+  const title = fill(data.tgt.length ? data.words.next : data.words.here, { word: given });
   const lines = wrapped(title, slot.w + 30, (text) => textWidth(text, type.small));
   view.barsTitle.replaceChildren(
     ...lines.map((line, i) => el("tspan", { x: slot.x + slot.w / 2, y: slot.y + slot.h - next.length * step - 8 - (lines.length - 1 - i) * 15 }, line)),
@@ -565,7 +569,7 @@ function drawCard(view) {
   if (narrow && plan.towers.length > 1) {
     // On a phone the card stands over the other tower, level with the block.
     const left = block.stack === "decoder" ? 2 : plan.width - slot.w - 2;
-    place = { x: left, y: Math.max(0, Math.min(block.at.y - 60, plan.height - 250)), w: slot.w, h: 250 };
+    place = { x: left, y: Math.max(0, Math.min(block.at.y - 60, plan.height - 300)), w: slot.w, h: 300 };
   } else place.h = Math.min(slot.h, 330);
   drawPreview(view, block, place);
 }
@@ -615,11 +619,14 @@ function drawPreview(view, block, place) {
   write(said.name, narrow ? 14 : 16, "strong", narrow ? 17 : 19);
   write(said.says, narrow ? 12.5 : 13.5, "quiet", narrow ? 15.5 : 17);
   if (small) {
-    const room = Math.max(60, place.y + place.h - y - 46);
+    const room = Math.max(80, place.y + place.h - y - 46);
     y = drawTensor(view, block, small, { x, y: y - 4, w, h: room }) + 18;
     const name = block.tensor.replace("{layer}", String(view.layer));
-    card.append(el("text", { class: "mono", x, y, "font-size": 12 }, clipped(name, w, 13.2)));
-    y += 17;
+    const end = name.lastIndexOf(".");
+    for (const part of name.length * 7.3 > w && end > 0 ? [name.slice(0, end), name.slice(end)] : [name]) {
+      card.append(el("text", { class: "mono", x, y, "font-size": 12 }, part));
+      y += 16;
+    }
     const range = small.scale === "weights" ? data.words.share : fill(data.words.range, { limit: short(small.limit) });
     const coarse = small.drawn.slice(-2).join() !== small.shape.slice(-2).join() ? ` · ${data.words.coarser}` : "";
     const shape = small.shape.join(" × ");

@@ -128,9 +128,6 @@ def attention_lines(
         t,
         alt=t("architecture.lines.alt", layer=layer, head=head, strongest=strongest),
         filename=t("architecture.lines.saved"),
-        source=t("architecture.lines.source"),
-        target=t("architecture.lines.target"),
-        weight=_open(t, "architecture.lines.weight", "target", "source"),
     )
     data |= {"src": list(keys.labels), "written": list(written), "weights": packed(weights.values)}
     _lines(key=key, data=data)
@@ -146,6 +143,7 @@ _SPOKEN: Mapping[str, tuple[str, ...]] = {
     "sentence": (),
     "so_far": (),
     "next": ("word",),
+    "here": ("word",),
     "looks": ("layer", "head", "word"),
     "choose_word": ("word",),
     "shaded": ("word", "weight"),
@@ -212,10 +210,11 @@ def _word(block: Block) -> str:
     return last if last in ("sum", "embed_norm", "final_norm") else block.kind
 
 
-def _said(block: Block, config: ModelConfig, t: Translate) -> dict[str, str]:
+def _said(block: Block, config: ModelConfig, t: Translate) -> dict[str, Any]:
     """Return a block's name, its short name, a line of what it does, and the sizes to be written into it."""
     word = _word(block)
-    name = t(f"architecture.name.{word}")
+    lines = t(f"architecture.name.{word}").split("\n")  # Chinese has no spaces to break a line at
+    name = "".join(lines)
     says = f"architecture.says.{word}"
     if word == "embed" and not config.embed_scale:
         says = "architecture.says.embed_plain"
@@ -225,6 +224,7 @@ def _said(block: Block, config: ModelConfig, t: Translate) -> dict[str, str]:
     short = f"architecture.short.{word}"
     return {
         "name": name,
+        "lines": lines,
         "short": t(short) if t.has(short) else name,
         "says": t(says, **values),
         "mark": _mark(block, t),
