@@ -126,7 +126,7 @@ export function fitted(wants, width, gap = ARROW) {
     }
     return line.map((index) => {
       const size = cell(wants[index], low);
-      return { index, cell: size >= 6 ? Math.floor(size) : Math.floor(size * 4) / 4 };
+      return { index, cell: size >= 6 ? Math.floor(size + 1e-6) : Math.floor(size * 4) / 4 };
     });
   });
 }
@@ -139,7 +139,7 @@ export function thumbCell(block, size) {
   return [cell >= 3 ? Math.floor(cell) : Math.max(1, Math.floor(cell * 4) / 4), size];
 }
 
-/** The largest cell, of 6 px to `most`, with which the thumbnails of a chain stand in one line of `width`; 8 if none. */
+/** The largest cell, of 6 px to `most`, with which the thumbnails of a chain stand in one line of `width`; 5 if none. */
 export function stripSize(blocks, titles, groups, width, most) {
   const tall = Math.max(...blocks.map((block) => block.rows.labels.length));
   const [pad, between, around] = [14, 4, 20];
@@ -150,7 +150,7 @@ export function stripSize(blocks, titles, groups, width, most) {
     }, groups * around);
   const limit = Math.max(3, Math.min(most, Math.floor(150 / tall)));
   for (let size = limit; size >= Math.min(6, limit); size -= 1) if (total(size) <= width) return size;
-  return Math.min(8, limit);
+  return Math.min(5, limit);
 }
 
 // ── Geometry of one matrix ───────────────────────────────────────────────────────────────────────────────────────
@@ -192,12 +192,13 @@ function gutterOf(block, type) {
   return Math.ceil(Math.max(...names.map((label) => textWidth(label, type.label)))) + 10;
 }
 
-function geometryOf(block, type, cell, large) {
+/** Where a matrix's cells and labels lie; `labels` is the least room above them, so that neighbours' rows are level. */
+function geometryOf(block, type, cell, large, least = 0) {
   const [rows, cols] = [block.rows.labels.length, block.cols.labels.length];
   const widths = block.cols.labels.map((label) => textWidth(clipped(label), type.label));
   const upright = block.cols.words && Math.max(0, ...widths) > cell - 3;
   const head = Math.round(type.label * 1.5);
-  const labels = upright ? Math.ceil(Math.max(...widths)) + 8 : head;
+  const labels = Math.max(least, upright ? Math.ceil(Math.max(...widths)) + 8 : head);
   const tall = large && block.cols.words ? Math.min(cell, Math.max(type.row, 520 / rows)) : type.row;
   const ch = Math.round(rows > 20 ? Math.max(type.label + 3, Math.min(tall, 560 / rows)) : tall);
   const left = gutterOf(block, type) + EDGE;
@@ -255,7 +256,7 @@ function drawMatrix(block, numbers, geometry, theme, id) {
 }
 
 function drawLabels(block, geometry, theme) {
-  const { rows, cols, cw, ch, left, top, head, labels, upright, type } = geometry;
+  const { rows, cols, cw, ch, left, top, labels, upright, type } = geometry;
   const size = { "font-size": type.label };
   const text = (label, attrs) => el("text", { fill: theme.text, ...attrs }, clipped(label));
   const middle = (row) => top + row * ch + ch / 2 + type.label * 0.35;
@@ -274,7 +275,7 @@ function drawLabels(block, geometry, theme) {
         return text(label, { ...turn, "data-at": col, fill: block.cols.words ? theme.text : theme.muted });
       })),
     el("text", { ...corner, x: left - 8, y: top - 7 }, `${block.rows.short} ↓`),
-    el("text", { fill: theme.muted, x: left, y: top - labels - 5 }, axisTitle(block.cols, geometry, head)),
+    el("text", { fill: theme.muted, x: left, y: top - labels - 5 }, axisTitle(block.cols, geometry)),
   ]);
 }
 
@@ -390,8 +391,13 @@ class Picture {
     if (this.width < 40) return;
     this.drawings = []; // {block, geometry, svg, marks}
     const chain = this.data.layout === "chain";
+    // New numbers must not take the keys away from where they were.
+    const held = this.root.getRootNode().activeElement;
+    const place = held && this.root.contains(held) ? held.getAttribute("data-place") : null;
     const parts = chain ? [this.strip(), this.stage()] : [this.row(this.blocks)];
     this.body.replaceChildren(...parts);
+    const again = place && [...this.body.querySelectorAll("[data-place]")].find((node) => node.getAttribute("data-place") === place);
+    again?.focus({ preventScroll: true });
     this.mark(this.pin);
   }
 
@@ -415,6 +421,7 @@ class Picture {
           class: "thumb",
           role: "tab",
           "data-block": block.id,
+          "data-place": `thumb ${block.id}`,
           "aria-selected": String(block.id === this.focus),
           tabindex: block.id === this.focus ? 0 : -1,
           "aria-label": `${block.title}, ${block.shape}`,
@@ -443,7 +450,7 @@ class Picture {
     const turn = (by, word, sign, name) => {
       const to = this.blocks[at + by];
       const does = { title: word, "aria-label": word, disabled: !to, onclick: () => this.bring(to.id) };
-      return html("button", { type: "button", class: `turn ${name}`, ...does }, sign);
+      return html("button", { type: "button", class: `turn ${name}`, "data-place": name, ...does }, sign);
     };
     const { words } = this.data;
     return html("div", { class: "turns" }, [
@@ -470,11 +477,8 @@ class Picture {
 
   bring(id) {
     this.focus = id;
-    const turned = this.root.getRootNode().activeElement?.classList;
-    const name = ["next", "back"].find((word) => turned?.contains(word));
     if (this.pin && this.pin.id !== id) this.pin = null;
     this.draw();
-    if (name) (this.root.querySelector(`.${name}:not(:disabled)`) ?? this.root.querySelector(".turn:not(:disabled)"))?.focus();
     if (this.data.picks) this.setStateValue("focus", id);
   }
 
@@ -501,28 +505,34 @@ class Picture {
     const wants = blocks.map((block) => {
       const want = wanted(block, type, alone || block === result);
       // A heading wider than its matrix must not be cut.
-      const title = Math.min(this.width, textWidth(`${block.title}  ${block.shape}`, 17, 600) + 64);
-      return { ...want, fixed: want.fixed + Math.max(0, title - want.fixed - want.cols * want.min) };
+      const title = Math.min(this.width, this.titleWidth(block.title, theme.presenting ? 24 : 17) + 1.2 * block.shape.length * type.label * 0.5 + 74);
+      const room = (least) => ({ ...want, min: least, fixed: want.fixed + Math.max(0, title - want.fixed - want.cols * least) });
+      return { full: room(want.min), narrow: room(Math.min(want.min, block.cols.words ? type.label + 5 : want.min)) };
     });
     const gap = result ? ARROW : 36;
-    const lines = fitted(wants, this.width - 2, gap);
+    const width = this.width - 2;
+    // In a chain one line is worth more than numbers in every cell: first the operands, then the result give way.
+    const tries = [(want) => want.full, (want, i) => (blocks[i] === result ? want.full : want.narrow), (want) => want.narrow];
+    const ways = (result ? tries : tries.slice(0, 1)).map((way) => fitted(wants.map(way), width, gap));
+    const lines = ways.find((way) => way.length === 1) ?? ways[0];
     return html(
       "div",
       { class: "panel", role: result ? "tabpanel" : undefined },
-      lines.map((line) =>
-        html(
+      lines.map((line) => {
+        const large = this.data.layout === "single";
+        const level = Math.max(...line.map(({ index, cell }) => geometryOf(blocks[index], type, cell, large).labels));
+        return html(
           "div",
           { class: "line", style: result ? "" : `gap:28px ${gap}px` },
-          line.map(({ index, cell }) => {
+          line.map(({ index, cell }, place) => {
             const block = blocks[index];
-            const geometry = geometryOf(block, type, cell, this.data.layout === "single");
-            return [
-              result && index > 0 && this.sign(block, geometry, result),
-              this.card(block, geometry, block === result || !result),
-            ];
+            const geometry = geometryOf(block, type, cell, large, level);
+            const sign = result && index > 0 && this.sign(block, geometry, result);
+            const card = this.card(block, geometry, block === result || !result);
+            return sign && place === 0 ? html("div", { class: "under" }, [sign, card]) : [sign, card];
           }),
-        ),
-      ),
+        );
+      }),
     );
   }
 
@@ -550,6 +560,7 @@ class Picture {
     ]);
     for (const [name, value] of Object.entries({
       tabindex: 0,
+      "data-place": `card ${block.id}`,
       role: "application",
       "aria-roledescription": words.matrix,
       "aria-label": `${block.title}, ${block.shape}. ${words.keys}`,
@@ -623,6 +634,7 @@ class Picture {
   pinned(cell) {
     const same = this.pin && cell.id === this.pin.id && cell.row === this.pin.row && cell.col === this.pin.col;
     this.pin = same ? null : cell;
+    this.cursor = cell;
     this.mark(this.pin ?? cell);
     this.say(this.pin);
     if (this.data.picks) this.setStateValue("pick", this.pin);
@@ -700,6 +712,11 @@ class Picture {
       if (heard.rows < rows && block.rows.words) outline({ rows: [heard.rows, heard.rows], cols: null }, theme.focus, 2);
       if (heard.cols < cols && block.cols.words) outline({ rows: null, cols: [heard.cols, heard.cols] }, theme.focus, 2);
       marks.replaceChildren(...shapes);
+      // Side by side, the same row of the others is what one compares with.
+      const twin = cell && this.data.layout === "row" && this.at.get(cell.id);
+      if (twin && twin !== block && twin.rows.name === block.rows.name && cell.row < rows) {
+        outline({ rows: [cell.row, cell.row], cols: null }, theme.focus, 2);
+      }
       const own = cell && cell.id === block.id ? { rows: [cell.row, cell.row], cols: [cell.col, cell.col] } : part;
       this.embolden(svg, own);
     }
