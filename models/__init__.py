@@ -1,0 +1,59 @@
+"""The Transformer of "Attention Is All You Need" (Vaswani et al. 2017) and its descendants, in torch alone."""
+
+from models.attention import CrossAttention, MultiHeadAttention, SelfAttention, attend, attend_unwatched
+from models.cache import Entries, KVCache, LayerCache
+from models.config import CHOICES, ModelConfig
+from models.decoding import Step, greedy
+from models.feed_forward import ACTIVATIONS, FeedForward
+from models.layers import DecoderLayer, Dropout, EncoderLayer
+from models.masks import View, causal_mask, check_mask, padding_mask
+from models.norms import NORMS, LayerNorm, RMSNorm
+from models.positions import POSITIONS, alibi_slopes, sinusoidal_table
+from models.recipe import accuracy, label_smoothed_loss, noam_rate
+from models.tap import NO_TAP, Edit, Recorder, Tap
+from models.trace import AXES, Trace, capture, inspecting, zero_head
+from models.transformer import Stack, Transformer
+
+__all__ = [
+    "ACTIVATIONS",
+    "AXES",
+    "CHOICES",
+    "NORMS",
+    "NO_TAP",
+    "POSITIONS",
+    "CrossAttention",
+    "DecoderLayer",
+    "Dropout",
+    "Edit",
+    "EncoderLayer",
+    "Entries",
+    "FeedForward",
+    "KVCache",
+    "LayerCache",
+    "LayerNorm",
+    "ModelConfig",
+    "MultiHeadAttention",
+    "RMSNorm",
+    "Recorder",
+    "SelfAttention",
+    "Stack",
+    "Step",
+    "Tap",
+    "Trace",
+    "Transformer",
+    "View",
+    "accuracy",
+    "alibi_slopes",
+    "attend",
+    "attend_unwatched",
+    "capture",
+    "causal_mask",
+    "check_mask",
+    "greedy",
+    "inspecting",
+    "label_smoothed_loss",
+    "noam_rate",
+    "padding_mask",
+    "sinusoidal_table",
+    "zero_head",
+]

@@ -1,0 +1,108 @@
+"""Who may look at whom: boolean, True = may attend, broadcastable to `[batch, head, query, key]`, everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from models.positions import Turn, unturned
+from models.tap import Tap
+
+
+def padding_mask(ids: Tensor, pad_id: int) -> Tensor:
+    """Let every query look at the real tokens only.
+
+    Args:
+        ids: Token ids, `[batch, key]`.
+        pad_id: The id that fills up short rows.
+
+    Returns:
+        `[batch, 1, 1, key]`, True at real tokens.
+    """
+    return (ids != pad_id)[:, None, None]
+
+
+def causal_mask(n_query: int, n_key: int, *, device: torch.device | None = None) -> Tensor:
+    """Let each query look at itself and at what came before it.
+
+    The last query stands at the last key: with fewer queries than keys, the first keys are the past of all of them.
+
+    Returns:
+        `[query, key]`, True on and below the diagonal that ends in the bottom right corner.
+
+    Raises:
+        ValueError: If there are more queries than keys.
+
+    Source: Vaswani et al. 2017, section 3.2.3.
+    """
+    if n_query > n_key:
+        raise ValueError(f"{n_query} queries can't be the last of {n_key} keys")
+    return torch.ones(n_query, n_key, dtype=torch.bool, device=device).tril(n_key - n_query)
+
+
+def check_mask(mask: Tensor, shape: tuple[int, int, int, int]) -> None:
+    """Refuse what is no mask for scores of this shape.
+
+    Raises:
+        TypeError: If it is not boolean.
+        ValueError: If it does not broadcast to `shape`, `[batch, head, query, key]`.
+    """
+    if mask.dtype != torch.bool:
+        raise TypeError(f"a mask is torch.bool, True = may attend, but this one is {mask.dtype}")
+    fits = mask.dim() <= 4 and all(
+        n in (1, wanted) for n, wanted in zip(reversed(mask.shape), reversed(shape), strict=False)
+    )
+    if not fits:
+        raise ValueError(
+            f"a mask of shape {list(mask.shape)} does not broadcast to [batch, head, query, key] = {list(shape)}"
+        )
+
+
+@dataclass(frozen=True)
+class View:
+    """What the queries of a stack may look at, and from where: worked out once a pass, used by all its layers.
+
+    Attributes:
+        parts: The masks that are combined by AND, by reason: `padding`, `causal`; each broadcasts to
+            `[batch, head, query, key]`. Never empty.
+        bias: Added to the scores, `[batch, head, query, key]`, or None.
+        turn: Turns queries and keys by their positions.
+    """
+
+    parts: Mapping[str, Tensor]
+    bias: Tensor | None = None
+    turn: Turn = unturned
+
+    @cached_property
+    def mask(self) -> Tensor:
+        """All parts combined by AND."""
+        first, *others = self.parts.values()
+        for part in others:
+            first = first & part
+        return first
+
+    @cached_property
+    def addend(self) -> Tensor:
+        """What a fused kernel adds to the scores: −∞ where hidden, else the bias or 0."""
+        if self.bias is not None:
+            return self.bias.masked_fill(~self.mask, -math.inf)
+        zeros = torch.zeros(self.mask.shape, device=self.mask.device)
+        return zeros.masked_fill_(~self.mask, -math.inf)
+
+    def observed(self, batch: int, n_query: int, tap: Tap) -> Tensor:
+        """Return the mask as a tap sees it: `mask_padding`, `mask_causal`, then `mask`, each `[batch, query, key]`.
+
+        Returns:
+            `[batch, 1, query, key]`, after edits.
+        """
+        shape = (batch, n_query, self.mask.shape[-1])
+        mask = torch.ones(shape, dtype=torch.bool, device=self.mask.device)
+        for reason, part in self.parts.items():
+            flat = part[:, 0] if part.dim() == 4 else part
+            mask = mask & tap(f"mask_{reason}", flat.expand(shape))
+        return tap("mask", mask)[:, None]
