@@ -286,16 +286,17 @@ function axisTitle(axis, geometry) {
 
 /** A block's title, formula and shape as SVG text, for files. */
 function drawHeader(block, theme, y) {
-  const pieces = [el("tspan", { "font-weight": 600, fill: theme.text }, block.title)];
-  let lead = "12";
-  for (const { role, text } of formulaParts(block.formula)) {
-    for (const { text: piece, shift } of shifted(text)) {
-      const attrs = { fill: roleColour(theme, role), dx: lead || undefined };
-      if (shift) Object.assign(attrs, { "baseline-shift": shift === "sub" ? "sub" : "super", "font-size": "75%" });
-      pieces.push(el("tspan", attrs, piece));
-      lead = "";
-    }
-  }
+  const pieces = [];
+  const write = (law, plain, attrs, gap) =>
+    formulaParts(law).forEach(({ role, text }, part) =>
+      shifted(text).forEach(({ text: piece, shift }, at) => {
+        const small = shift && { "baseline-shift": shift === "sub" ? "sub" : "super", "font-size": "75%" };
+        const fill = role === "plain" ? plain : roleColour(theme, role);
+        pieces.push(el("tspan", { ...attrs, fill, dx: part + at === 0 ? gap : undefined, ...small }, piece));
+      }),
+    );
+  write(block.title, theme.text, { "font-weight": 600 });
+  write(block.formula, theme.muted, {}, 12);
   pieces.push(el("tspan", { fill: theme.muted, dx: 12 }, block.shape));
   return el("text", { x: 0, y, "font-size": 16 }, pieces);
 }
@@ -487,7 +488,7 @@ class Picture {
     const block = this.at.get(this.focus);
     const operands = [...new Set(block.operands.map((operand) => operand.block))].map((id) => this.at.get(id)).filter(Boolean);
     const panel = this.row([...operands, block], block);
-    panel.prepend(html("div", { class: "lead" }, [html("p", { class: "note", "aria-live": "polite" }, block.note), this.turns()]));
+    panel.prepend(html("div", { class: "lead" }, [html("p", { class: "note", "aria-live": "polite" }, formula(block.note, this.data.theme, this.data.theme.text)), this.turns()]));
     // The page below must not jump from step to step.
     this.tallest = this.tallest?.width === this.width ? this.tallest : { width: this.width, height: 0 };
     panel.style.minHeight = `${this.tallest.height}px`;
@@ -624,7 +625,7 @@ class Picture {
     const value = this.numbers.get(id)[row * block.cols.labels.length + col];
     const place = (axis, index) => [axis.short, axis.words ? `${visible(axis.labels[index])}  (${index})` : visible(axis.labels[index])];
     return [
-      [block.title, block.plain],
+      [formula(block.title, this.data.theme), block.plain],
       place(block.rows, row),
       place(block.cols, col),
       reason ? words[reason] : [words.value, exact(value)],
@@ -672,7 +673,7 @@ class Picture {
 
   say(cell) {
     if (!cell) return this.said.replaceChildren();
-    const lines = this.lines(cell).slice(1);
+    const lines = this.lines(cell).slice(1); // without the title, which the matrix's own label has said
     this.said.textContent = lines.map((line) => (Array.isArray(line) ? line.join(" ") : line)).join(", ");
   }
 

@@ -1,0 +1,57 @@
+"""One head, step by step: from what it reads to what it hands on, every matrix on the way, every number real."""
+
+import streamlit as st
+
+from playground.head import Head, largest_weight
+from playground.ui.components.matrix import matrices
+from playground.ui.controls import pick_head
+from playground.ui.frame import open_page
+from playground.ui.steps import beside, chain, equation, look
+
+state, t = open_page("one_head")
+config = state.subject.run.config.model
+
+where, layer, index = pick_head(state, t)
+head = Head(state.reading, where, layer, index)
+row, col = head.sharpest()
+word = head.reading.predicted[row] if where == "cross" else head["weights"].axes[0].labels[row]
+
+st.markdown(look(head, t))
+matrices(
+    chain(head, config, t),
+    start="weights",
+    named=("weights", row, col),
+    alt=t("one_head.alt", layer=layer, head=index),
+    filename=t("one_head.file"),
+    key="one_head_chain",
+    t=t,
+    theme=state.theme,
+)
+
+means, formula, attempt = st.columns([5, 4, 4], gap="large")
+with means:
+    st.markdown(f"**{t('one_head.means.heading')}**")
+    st.markdown(t.markdown(f"one_head.means.{where}"))
+    st.caption(t.markdown("one_head.means.caution"))
+with formula:
+    st.latex(equation(state.theme))
+    st.caption(t.markdown("one_head.source"))
+with attempt:
+    st.markdown(f"**{t('one_head.try.heading')}**")
+    st.markdown(t.markdown(f"one_head.try.{where}", word=word))
+
+compared = beside(head, config, t)
+scaled, unscaled = (f"{largest_weight(block.array):.2f}" for block in compared)
+st.subheader(t("one_head.scaling.heading", d_head=config.d_head))
+st.markdown(t.markdown("one_head.scaling.text", d_head=config.d_head, scaled=scaled, unscaled=unscaled))
+matrices(
+    compared,
+    layout="row",
+    alt=t("one_head.beside_alt"),
+    filename=t("one_head.beside_file"),
+    group="one_head_chain",
+    key="one_head_beside",
+    t=t,
+    theme=state.theme,
+)
+st.caption(t.markdown("one_head.scaling.trained" if config.scale_scores else "one_head.scaling.untrained"))
