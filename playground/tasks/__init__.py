@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from playground.tasks.copy import COPY
+from playground.tasks.english_chinese import ENGLISH_CHINESE
 from playground.tasks.english_french import ENGLISH_FRENCH
 from playground.tasks.example import Batch, Example, encode_batch
 from playground.tasks.refusal import EmptyText, TextRefused, TextTooLong, UnknownWord
@@ -13,7 +14,7 @@ from playground.tasks.task import Task
 from playground.tasks.vocabulary import BOS, EOS, PAD, SPECIALS, Vocabulary
 
 # In the order in which they are offered.
-TASKS: Mapping[str, Task] = {task.name: task for task in (ENGLISH_FRENCH, COPY, REVERSE)}
+TASKS: Mapping[str, Task] = {task.name: task for task in (ENGLISH_FRENCH, ENGLISH_CHINESE, COPY, REVERSE)}
 
 __all__ = [
     "BOS",

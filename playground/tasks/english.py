@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -64,13 +64,15 @@ class NounPhrase:
         noun: The noun in the singular, or `he`, `she`, `we`, `they`.
         determiner: `the`, `a`, `this`, …; empty for none.
         adjectives: The adjectives, in English order.
-        plural: Whether it is more than one.
+        plural: Whether it is more than one, or for what is measured out, more than one measure.
+        measure: `cup`, for what is measured out: `a cup of tea`; empty for none.
     """
 
     noun: str
     determiner: str = "the"
     adjectives: tuple[str, ...] = ()
     plural: bool = False
+    measure: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ class Lexicon:
 
     nouns: frozenset[str]
     adjectives: frozenset[str]
-    verbs: tuple[tuple[str, str], ...]
+    verbs: Mapping[str, str]
 
 
 def plural(noun: str) -> str:
@@ -137,20 +139,24 @@ def verb_forms(verb: str) -> tuple[str, str, str]:
 @cache
 def noun_phrase_words(phrase: NounPhrase, role: str) -> tuple[Marked, ...]:
     """Return a noun phrase in English; its marks begin with `role`: `object.noun`, `object.determiner`, …"""
-    noun = plural(phrase.noun) if phrase.plural and phrase.noun not in PRONOUNS else phrase.noun
-    rest = [*phrase.adjectives, noun]
-    words: list[Marked] = []
-    if phrase.determiner:
-        first = "an" if phrase.determiner == "a" and rest[0][0] in "aeiou" else phrase.determiner
-        words.append((first, (f"{role}.determiner",)))
-    words += [(adjective, (f"{role}.{adjective}",)) for adjective in phrase.adjectives]
-    return (*words, (noun, (f"{role}.noun",)))
+    rest: list[Marked] = [(adjective, (f"{role}.{adjective}",)) for adjective in phrase.adjectives]
+    counted = phrase.measure or phrase.noun
+    if phrase.plural and phrase.noun not in PRONOUNS:
+        counted = plural(counted)
+    if phrase.measure:
+        rest = [(counted, (f"{role}.measure",)), ("of", (f"{role}.measure",)), *rest, (phrase.noun, (f"{role}.noun",))]
+    else:
+        rest.append((counted, (f"{role}.noun",)))
+    if not phrase.determiner:
+        return tuple(rest)
+    determiner = "an" if phrase.determiner == "a" and rest[0][0][0] in "aeiou" else phrase.determiner
+    return ((determiner, (f"{role}.determiner",)), *rest)
 
 
 def clause_words(clause: Clause, lexicon: Lexicon) -> list[Marked]:
     """Return a clause in English."""
     words = list(noun_phrase_words(clause.subject, "subject"))
-    words += _verb_words(clause, dict(lexicon.verbs).get(clause.verb, ""))
+    words += _verb_words(clause, lexicon.verbs.get(clause.verb, ""))
     if clause.object is not None:
         words += noun_phrase_words(clause.object, "object")
     if clause.place is not None:
@@ -214,8 +220,7 @@ class _Reader:
     def __init__(self, tokens: Sequence[str], lexicon: Lexicon) -> None:
         self.left = list(tokens)
         self.lexicon = lexicon
-        self.nouns = {noun: (noun, False) for noun in lexicon.nouns}
-        self.plurals = {plural(noun): (noun, True) for noun in lexicon.nouns}
+        self.nouns = {plural(noun): noun for noun in lexicon.nouns} | {noun: noun for noun in lexicon.nouns}
 
     def clauses(self) -> Iterator[Clause]:
         """Yield what the sentence may say, agreement unchecked."""
@@ -244,7 +249,7 @@ class _Reader:
         return self.left.pop(0) if self.left and self.left[0] in words else ""
 
     def _after_be(self) -> list[dict[str, object]]:
-        for verb, particle in self.lexicon.verbs:
+        for verb, particle in self.lexicon.verbs.items():
             if self._take(verb_forms(verb)[1]):
                 self._take(particle)
                 return [{"verb": verb, "tense": "progressive"}]
@@ -263,7 +268,7 @@ class _Reader:
         else:
             modal = ""
         found: list[dict[str, object]] = []
-        for verb, particle in self.lexicon.verbs:
+        for verb, particle in self.lexicon.verbs.items():
             third, _, preterite = verb_forms(verb)
             tenses = {"past" if past else "present"} if word in (verb, third) else set()
             if word == preterite and not past:
@@ -277,16 +282,20 @@ class _Reader:
         if pronoun := self._take(*PRONOUNS):
             return NounPhrase(pronoun, "", (), PRONOUNS[pronoun])
         before = list(self.left)
-        determiner = self._take("an", *DETERMINERS).replace("an", "a")
+        determiner = self._take("an", *DETERMINERS)
+        determiner = "a" if determiner == "an" else determiner
+        measured = self._take("cup", "cups") if self.left[1:2] == ["of"] else ""
+        if measured:
+            self._take("of")
         adjectives = []
         while adjective := self._take(*self.lexicon.adjectives):
             adjectives.append(adjective)
-        if noun := self._take(*self.nouns, *self.plurals):
+        if word := self._take(*self.nouns):
+            counted = measured or word
             many = determiner in PLURAL_DETERMINERS or (
-                determiner not in SINGULAR_DETERMINERS and noun not in self.nouns
+                determiner not in SINGULAR_DETERMINERS and counted not in self.lexicon.nouns and counted != "cup"
             )
-            return NounPhrase((self.plurals if many else self.nouns).get(noun, ("", False))[0] or noun, determiner,
-                              tuple(adjectives), many)
+            return NounPhrase(self.nouns[word], determiner, tuple(adjectives), many, measured and "cup")
         self.left = before
         return None
 

@@ -50,8 +50,13 @@ def aligned(src: Sequence[Marked], tgt: Sequence[Marked]) -> Example:
     for position, (_, marks) in enumerate(src):
         for mark in marks:
             where.setdefault(mark, []).append(position)
-    pairs = {(i, j) for i, (_, marks) in enumerate(tgt) for mark in marks for j in where.get(mark, ())}
-    return Example(tuple(word for word, _ in src), tuple(word for word, _ in tgt), tuple(sorted(pairs)))
+    pairs: list[tuple[int, int]] = []
+    for i, (_, marks) in enumerate(tgt):
+        found: Iterable[int] = where.get(marks[0], ())
+        if len(marks) > 1:
+            found = sorted({j for mark in marks for j in where.get(mark, ())})
+        pairs += [(i, j) for j in found]
+    return Example(tuple([word for word, _ in src]), tuple([word for word, _ in tgt]), tuple(pairs))
 
 
 def encode_batch(examples: Sequence[Example], vocabulary: Vocabulary) -> Batch:
