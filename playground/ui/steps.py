@@ -17,13 +17,7 @@ EQUATION = (
     r"\textcolor{{{value}}}{{V}}"
 )
 LAW = "softmax({query:Q} {key:K}^T / √d_k)"
-UNSCALED_  # The formula of the paper's equation 1 in KaTeX; its symbols wear the colours of the picture.
-EQUATION = (
-    r"\mathrm{{Attention}}(\textcolor{{{query}}}{{Q}},\textcolor{{{key}}}{{K}},\textcolor{{{value}}}{{V}})="
-    r"\mathrm{{softmax}}\!\left(\frac{{\textcolor{{{query}}}{{Q}}\,\textcolor{{{key}}}{{K^{{\top}}}}}}{{\sqrt{{d_k}}}}\right)"
-    r"\textcolor{{{value}}}{{V}}"
-)
-LAW = "softmax({query:Q} {key:K}^T)"
+UNSCALED_LAW = "softmax({query:Q} {key:K}^T)"
 
 
 def chain(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
