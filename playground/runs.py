@@ -1,0 +1,495 @@
+"""Runs on disk: configuration, metrics and the weights at recorded steps, in a folder a run.
+
+    <run id>/run.json                         format, title, configuration, versions, state; rewritten whole
+    <run id>/metrics.jsonl                    a line a step, only ever appended
+    <run id>/weights/step-000640.safetensors  the weights after 640 updates, float32
+
+Whatever is being written when the power goes is either there whole or not at all, so a run opens at any moment. And
+whatever a folder holds is taken for hostile until it has been parsed: safetensors and JSON only, sizes before contents.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import re
+import secrets
+import stat
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, BinaryIO, Self
+
+import numpy as np
+import numpy.typing as npt
+import safetensors.torch
+import torch
+from torch import Tensor
+
+from models import ModelConfig, Transformer
+from playground.recipe import Recipe, RunConfig, RunRefused, table
+from playground.tasks import TASKS
+
+__all__ = ["COLUMNS", "RECORDINGS", "Progress", "Recipe", "Run", "RunConfig", "RunRefused", "RunStore", "RunWriter"]
+
+FORMAT = 1
+RECORDINGS = Path(__file__).parent / "recordings"
+
+# What is measured at each step; a line of metrics.jsonl has all of them.
+COLUMNS = ("step", "loss", "accuracy", "learning_rate", "grad_norm", "tokens", "seconds")
+STATES = ("running", "paused", "finished", "stopped", "diverged", "failed")
+
+MAX_RUN_JSON = 64 * 1024  # bytes
+MAX_METRICS = 32 * 1024 * 1024  # bytes
+MAX_METRICS_LINE = 4 * 1024  # bytes
+MAX_HEADER = 1024 * 1024  # bytes of a weights file that describe it
+MAX_RECORDED = 200  # weights files of a run
+MAX_TITLE = 200  # characters
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_WEIGHTS_FILE = re.compile(r"step-([0-9]{6,9})\.safetensors")
+
+# What there can be to say about a run that has ended, with the numbers that stand in it.
+MESSAGES: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "training.ended.diverged": frozenset({"step", "rate"}),
+        "training.ended.left": frozenset(),
+        "training.ended.died": frozenset(),
+        "training.ended.memory": frozenset(),
+        "training.ended.error": frozenset(),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come.
+
+    Attributes:
+        state: One of `STATES`.
+        step: Updates made.
+        message: A key of `MESSAGES` (or, while it is paused, of another message), or None.
+        values: What stands at the placeholders of the message.
+    """
+
+    state: str
+    step: int
+    message: str | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, as its folder was when it was opened; `metrics`, `steps` and `weights` are read when they are asked for.
+
+    Attributes:
+        id: Name of the folder: the name of a recording, else unguessable.
+        path: The folder.
+        title: What its maker called it; text of a stranger, to be shown literally.
+        config: Task, model and recipe.
+        progress: How far it has come.
+        created: When it was made, in UTC.
+        versions: Of python, torch and the format's writer.
+        is_recording: Whether it is shipped with the project.
+    """
+
+    id: str
+    path: Path
+    title: str
+    config: RunConfig
+    progress: Progress
+    created: datetime
+    versions: Mapping[str, str]
+    is_recording: bool = False
+
+    @classmethod
+    def load(cls, path: Path, *, is_recording: bool = False) -> Self:
+        """Open the run in the folder `path`.
+
+        Raises:
+            RunRefused: If there is none, or it is not what this version writes; the key says why.
+        """
+        if not _is_folder(path):
+            raise RunRefused("training.refused.no_run", run=path.name[:64])
+        found = _parse(_read(path / "run.json", MAX_RUN_JSON))
+        if isinstance(found, dict) and found.get("format") != FORMAT:
+            version = found.get("format")
+            shown = version if isinstance(version, int) and abs(version) < 1e6 else "?"
+            raise RunRefused("training.refused.format", found=shown, wanted=FORMAT)
+        fields = {"format", "title", "task", "model", "recipe", "versions", "created", "status"}
+        plain = table(found, "run.json", fields)
+        title, versions = plain["title"], plain["versions"]
+        if not isinstance(title, str) or len(title) > MAX_TITLE:
+            raise RunRefused("training.refused.field", name="title")
+        if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
+            raise RunRefused("training.refused.field", name="versions")
+        config = RunConfig.from_dict({name: plain[name] for name in ("task", "model", "recipe")})
+        try:
+            created = datetime.fromisoformat(plain["created"])
+        except (TypeError, ValueError) as error:
+            raise RunRefused("training.refused.field", name="created") from error
+        progress = _progress(plain["status"], config.recipe.steps)
+        return cls(path.name, path, title, config, progress, created, MappingProxyType(versions), is_recording)
+
+    @property
+    def task(self) -> str:
+        """Key of its task in `TASKS`."""
+        return self.config.task
+
+    @cached_property
+    def steps(self) -> tuple[int, ...]:
+        """The recorded steps, rising; empty if the run was killed before its first.
+
+        Raises:
+            RunRefused: If there are more than `MAX_RECORDED`.
+        """
+        folder = self.path / "weights"
+        if not _is_folder(folder):
+            return ()
+        found: list[int] = []
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if match := _WEIGHTS_FILE.fullmatch(entry.name):
+                    found.append(int(match[1]))
+                if len(found) > MAX_RECORDED:
+                    raise RunRefused("training.refused.too_many", high=MAX_RECORDED)
+        return tuple(sorted(step for step in found if step <= self.config.recipe.steps))
+
+    @cached_property
+    def metrics(self) -> Mapping[str, npt.NDArray[np.float64]]:
+        """The measurements, an array a name in `COLUMNS`, each `[measured step]`.
+
+        Raises:
+            RunRefused: If a line other than a torn last one is not a measurement.
+        """
+        return self._measured[0]
+
+    @cached_property
+    def exact_match(self) -> tuple[tuple[int, float], ...]:
+        """Share of held-out sentences translated word for word, 0–1, at the steps where it was measured.
+
+        Raises:
+            RunRefused: As `metrics`.
+        """
+        return self._measured[1]
+
+    def weights(self, step: int) -> dict[str, Tensor]:
+        """Return the weights at a recorded step, by the names of the model's `state_dict`.
+
+        Raises:
+            RunRefused: If the step is not recorded, or the file is not what this configuration's weights look like.
+        """
+        if step not in self.steps:
+            raise RunRefused("training.refused.no_step", step=step)
+        name = _weights_name(step)
+        shapes = weight_shapes(self.config.model)
+        size = 4 * sum(math.prod(shape) for shape in shapes.values())
+        data = _read(self.path / "weights" / name, size + MAX_HEADER + 8)
+        _check_weights(data, shapes, name)
+        weights = safetensors.torch.load(data)
+        if not all(bool(torch.isfinite(each).all()) for each in weights.values()):
+            raise RunRefused("training.refused.not_finite", file=name)
+        return weights
+
+    def model(self, step: int) -> Transformer:
+        """Return the model as it was at a recorded step, ready to be asked (eval mode, no gradients).
+
+        Raises:
+            RunRefused: As `weights`.
+        """
+        model = Transformer(self.config.model, generator=torch.Generator())
+        model.load_state_dict(self.weights(step))
+        return model.eval().requires_grad_(False)
+
+    @cached_property
+    def _measured(self) -> tuple[Mapping[str, npt.NDArray[np.float64]], tuple[tuple[int, float], ...]]:
+        path = self.path / "metrics.jsonl"
+        # A run that was killed at its very start has none yet.
+        lines = _read(path, MAX_METRICS).split(b"\n") if os.path.lexists(path) else [b""]
+        lines.pop()  # what follows the last line break: nothing, or a line torn off while it was written
+        rows: list[list[float]] = []
+        exact: list[tuple[int, float]] = []
+        for number, line in enumerate(lines, start=1):
+            found = _parse(line) if len(line) <= MAX_METRICS_LINE else None
+            if not isinstance(found, dict) or not all(_is_number(value) for value in found.values()):
+                raise RunRefused("training.refused.metrics", line=number)
+            if found.keys() == set(COLUMNS):
+                rows.append([float(found[name]) for name in COLUMNS])
+            elif found.keys() == {"step", "exact_match"} and 0 <= found["exact_match"] <= 1:
+                exact.append((int(found["step"]), float(found["exact_match"])))
+            else:
+                raise RunRefused("training.refused.metrics", line=number)
+        columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(COLUMNS))
+        columns.flags.writeable = False
+        return MappingProxyType({name: columns[:, i] for i, name in enumerate(COLUMNS)}), tuple(exact)
+
+
+class RunStore:
+    """Where runs are: the recordings that are shipped, and a folder for those that visitors make.
+
+    Args:
+        root: Folder of the visitors' runs; `$PLAYGROUND_RUNS`, else `runs` in the project's folder, if None.
+        recordings: Folder of the shipped ones.
+    """
+
+    def __init__(self, root: Path | None = None, *, recordings: Path = RECORDINGS) -> None:
+        chosen = os.environ.get("PLAYGROUND_RUNS")
+        self.root = root or (Path(chosen) if chosen else Path(__file__).parent.parent / "runs")
+        self.recordings = recordings
+
+    def runs(self, known: Iterable[str] = ()) -> tuple[Run, ...]:
+        """Return the recordings in the order of `TASKS`, then those of the runs `known` that open.
+
+        Whose id a visitor does not know, the visitor does not see: nothing lists the runs of others.
+        """
+        order = {name: place for place, name in enumerate(TASKS)}
+        found = (path.name for path in self.recordings.iterdir()) if self.recordings.is_dir() else ()
+        shipped = sorted(found, key=lambda name: (order.get(name, len(order)), name))
+        opened: dict[str, Run] = {}
+        for run_id in (*shipped, *known):
+            try:
+                opened[run_id] = self.open(run_id)
+            except RunRefused:
+                continue
+        return tuple(opened.values())
+
+    def open(self, run_id: str) -> Run:
+        """Return a recording, or a run whose id is known.
+
+        Raises:
+            RunRefused: If there is none of that id, or it is not what this version writes.
+        """
+        if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
+            raise RunRefused("training.refused.no_run", run=str(run_id)[:64])
+        if _is_folder(path := self.recordings / run_id):
+            return Run.load(path, is_recording=True)
+        return Run.load(self.root / run_id)
+
+    def create(self, config: RunConfig, title: str = "") -> RunWriter:
+        """Make the folder of a new run under an unguessable id, and return what writes to it."""
+        while not _RUN_ID.fullmatch(run_id := secrets.token_urlsafe(16)):
+            pass  # an id that starts with a dash would be taken for an option of a command
+        self.root.mkdir(parents=True, exist_ok=True)
+        return RunWriter.create(self.root / run_id, config, title)
+
+
+class RunWriter:
+    """Writes one run's folder. One process at a time.
+
+    Args:
+        path: The folder of a run that `create` made.
+
+    Raises:
+        RunRefused: If there is no such run.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._run = Run.load(path)
+        self._lines: list[str] = []
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig, title: str = "") -> Self:
+        """Make a run's folder. Until its `run.json` is in place the folder is no run.
+
+        Raises:
+            FileExistsError: If there is something at `path`.
+        """
+        path.mkdir(parents=True)
+        (path / "weights").mkdir()
+        versions = {"python": platform.python_version(), "torch": torch.__version__}
+        created = datetime.now(UTC).replace(microsecond=0)
+        run = Run(path.name, path, title[:MAX_TITLE], config, Progress("running", 0), created, versions)
+        _write(path / "run.json", _run_json(run))
+        return cls(path)
+
+    @property
+    def run_id(self) -> str:
+        """Name of the folder."""
+        return self._run.id
+
+    @property
+    def config(self) -> RunConfig:
+        """What is trained."""
+        return self._run.config
+
+    def progress(self, progress: Progress) -> None:
+        """Write how far the run has come, and what was measured until then."""
+        self.flush()
+        self._run = replace(self._run, progress=progress)
+        _write(self.path / "run.json", _run_json(self._run))
+
+    def measured(self, **values: float) -> None:
+        """Take down one measurement: all of `COLUMNS`, or `step` and `exact_match`. Written by the next `flush`."""
+        self._lines.append(json.dumps({name: _plain(value) for name, value in values.items()}, allow_nan=False))
+
+    def flush(self) -> None:
+        """Append what was taken down to metrics.jsonl."""
+        if self._lines:
+            with (self.path / "metrics.jsonl").open("a", encoding="utf-8", newline="\n") as file:
+                file.write("".join(f"{line}\n" for line in self._lines))
+            self._lines.clear()
+
+    def weights(self, step: int, weights: Mapping[str, Tensor]) -> None:
+        """Write the weights after `step` updates, and what was measured until then."""
+        self.flush()
+        plain = {name: each.detach().to("cpu", torch.float32).contiguous() for name, each in weights.items()}
+        _write(self.path / "weights" / _weights_name(step), safetensors.torch.save(plain))
+
+
+@lru_cache(maxsize=64)
+def weight_shapes(config: ModelConfig) -> Mapping[str, tuple[int, ...]]:
+    """Return the name and shape of every tensor in the `state_dict` of a model of this configuration."""
+    with torch.device("meta"):  # shapes without memory; the setting is this thread's
+        model = Transformer(config)
+    return MappingProxyType({name: tuple(each.shape) for name, each in model.state_dict().items()})
+
+
+def _check_weights(data: bytes, shapes: Mapping[str, tuple[int, ...]], file: str) -> None:
+    """Refuse a safetensors file unless it holds exactly `shapes`, as float32, and nothing else.
+
+    The format: 8 bytes with the header's length, the header in JSON, then the numbers.
+    """
+    length = struct.unpack("<Q", data[:8])[0] if len(data) >= 8 else MAX_HEADER + 1
+    if length > MAX_HEADER or len(data) != 8 + length + 4 * sum(math.prod(shape) for shape in shapes.values()):
+        raise RunRefused("training.refused.weights_size", file=file)
+    header = _parse(data[8 : 8 + length])
+    if not isinstance(header, dict):
+        raise RunRefused("training.refused.weights_size", file=file)
+    header.pop("__metadata__", None)
+    for name in sorted(shapes.keys() ^ header.keys()):
+        raise RunRefused("training.refused.weights_name", file=file, name=name[:64])
+    end = 0
+    for name, entry in sorted(header.items(), key=lambda item: _start(item[1])):
+        shape, dtype = (entry.get("shape"), entry.get("dtype")) if isinstance(entry, dict) else (None, None)
+        if shape != list(shapes[name]) or dtype != "F32":
+            raise RunRefused("training.refused.weights_shape", file=file, name=name, wanted=_by(shapes[name]))
+        start, end = end, end + 4 * math.prod(shapes[name])
+        if entry.get("data_offsets") != [start, end] or entry.keys() != {"shape", "dtype", "data_offsets"}:
+            raise RunRefused("training.refused.weights_size", file=file)
+
+
+def _start(entry: object) -> tuple[int, int]:
+    """Return where an entry's numbers begin and end, so that entries can be sorted whatever they are."""
+    offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
+    if isinstance(offsets, list) and len(offsets) == 2 and all(type(each) is int for each in offsets):
+        return offsets[0], offsets[1]
+    return -1, -1
+
+
+def _by(shape: tuple[int, ...]) -> str:
+    return " × ".join(str(size) for size in shape)
+
+
+def _progress(plain: object, steps: int) -> Progress:
+    found = table(plain, "status", {"state", "step", "message", "values"})
+    state, step, message, values = (found[name] for name in ("state", "step", "message", "values"))
+    if state not in STATES:
+        raise RunRefused("training.refused.field", name="status.state")
+    if type(step) is not int or not 0 <= step <= steps:
+        raise RunRefused("training.refused.field", name="status.step")
+    if message is not None and (not isinstance(message, str) or message not in MESSAGES):
+        raise RunRefused("training.refused.field", name="status.message")
+    wanted = MESSAGES[message] if message else frozenset[str]()
+    if not isinstance(values, dict) or values.keys() != wanted or not all(map(_is_number, values.values())):
+        raise RunRefused("training.refused.field", name="status.values")
+    return Progress(state, step, message, values)
+
+
+def _run_json(run: Run) -> bytes:
+    progress = run.progress
+    status = {"state": progress.state, "step": progress.step, "message": progress.message}
+    plain = {
+        "format": FORMAT,
+        "title": run.title,
+        **run.config.to_dict(),
+        "versions": dict(run.versions),
+        "created": run.created.isoformat(),
+        "status": {**status, "values": dict(progress.values)},
+    }
+    return json.dumps(plain, indent=1, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+def _weights_name(step: int) -> str:
+    return f"step-{step:06d}.safetensors"
+
+
+def _plain(value: float) -> float:
+    """Return a number with the digits that a float32 has: shorter lines, the same measurement."""
+    return value if isinstance(value, int) else float(f"{value:.9g}")
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and abs(value) < 1e300  # type: ignore[arg-type,operator]
+
+
+def _parse(data: bytes) -> Any:
+    """Return what JSON says.
+
+    Raises:
+        RunRefused: If it is not JSON, has NaN or infinity in it, or is nested too deep.
+    """
+    try:
+        return json.loads(data.decode("utf-8"), parse_constant=_no_constant)
+    except (ValueError, RecursionError) as error:
+        raise RunRefused("training.refused.not_json") from error
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _is_folder(path: Path) -> bool:
+    """Say whether `path` is a folder itself, not a link to one."""
+    try:
+        return stat.S_ISDIR(path.lstat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _read(path: Path, limit: int) -> bytes:
+    """Return a file's bytes, at most `limit`. Links, pipes and devices are not opened.
+
+    Raises:
+        RunRefused: If there is no such file, it is no ordinary file, or it is larger.
+    """
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            raise RunRefused("training.refused.no_file", file=path.name)
+        with _opened(path) as file:
+            data = file.read(limit + 1)
+    except OSError as error:
+        raise RunRefused("training.refused.no_file", file=path.name) from error
+    if len(data) > limit:
+        raise RunRefused("training.refused.large", file=path.name, limit=limit)
+    return data
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        yield file
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Put a file in place whole: written beside it, on the disk, then renamed over it."""
+    beside = path.with_name(f".{path.name}.part")
+    with beside.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    if hasattr(os, "O_DIRECTORY"):  # the rename itself is on the disk only when the folder is
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

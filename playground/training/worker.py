@@ -1,0 +1,235 @@
+"""A worker: one process that trains one run, tells how it goes, and does as it is told. It ends when its pipe does."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import astuple
+from multiprocessing.connection import Connection
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+import torch
+
+from playground.recipe import Recipe, RunConfig, model_for
+from playground.runs import Progress, RunWriter
+from playground.tasks import TASKS
+from playground.training.messages import Changed, Command, Heard, Measured, Ready, Recorded, Start, Watched
+from playground.training.recording import Recording, diverged
+from playground.training.trainer import Diverged, Report, Trainer, sentences
+
+NICENESS = 10  # below the web process: a page that is clicked goes first
+SENTENCES = 64  # held-out sentences of an exact-match measurement
+# How often the model is looked at, seconds; and at most one part in so many of the time.
+PEEK_EVERY, MATCH_EVERY, SEND_EVERY = 0.45, 1.5, 0.1
+WATCH_SHARE = 8
+
+_log = logging.getLogger(__name__)
+
+
+class _Interrupted(Exception):
+    """A command has come while the model was being looked at."""
+
+
+class _Stopped(Exception):
+    """The run is to end here."""
+
+
+def preload() -> None:
+    """Import and prepare what every worker needs, without starting a thread."""
+    import torch._dynamo  # noqa: F401  (an optimizer imports it when the first one is made, which takes a second)
+
+    for name in TASKS:
+        sentences(name)
+
+
+def main(connection: Connection[Any, Any]) -> None:
+    """Be a worker until the run given to it has ended, or the pipe.
+
+    Args:
+        connection: Our end of the pipe to the engine.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the server, whose end then is ours
+    if sys.platform != "win32":
+        os.nice(NICENESS)
+    torch.set_num_threads(1)
+    warm_up()
+    inbox: SimpleQueue[Start | Command] = SimpleQueue()
+    threading.Thread(target=_listen, args=(connection, inbox), daemon=True).start()
+    # The engine is gone when a message can't be delivered.
+    with suppress(BrokenPipeError, ConnectionResetError):
+        connection.send(Ready(os.getpid()))
+        start = inbox.get()
+        while not isinstance(start, Start):
+            start = inbox.get()
+        Work(connection, inbox, Path(start.path)).run()
+
+
+def warm_up() -> None:
+    """Make a few steps of a tiny model, so that a visitor's first step does not wait for what torch prepares lazily."""
+    name = next(iter(TASKS))
+    model = model_for(name, d_model=8, n_heads=2, d_ff=8, n_layers=1)
+    trainer = Trainer(RunConfig(task=name, model=model, recipe=Recipe(steps=2, batch_size=2)))
+    for _ in trainer.run():
+        pass
+    trainer.evaluate(2)
+    trainer.peek()
+
+
+def _listen(connection: Connection[Any, Any], inbox: SimpleQueue[Start | Command]) -> None:
+    """Take in what the engine sends; end the process, in mid-step too, when the engine is gone."""
+    while True:
+        try:
+            inbox.put(connection.recv())
+        except (EOFError, OSError):
+            os._exit(0)
+
+
+class Work:
+    """One run, from its folder to its end.
+
+    Args:
+        connection: Our end of the pipe to the engine.
+        inbox: Commands, as they come.
+        path: The run's folder.
+    """
+
+    def __init__(self, connection: Connection[Any, Any], inbox: SimpleQueue[Start | Command], path: Path) -> None:
+        self._connection = connection
+        self._inbox = inbox
+        self._writer = RunWriter(path)
+        self._paused = False
+        self._single_steps = 0
+        self._rows: list[tuple[float, ...]] = []
+        self._recorded = 0
+        self._sent = self._peeked = self._matched = float("-inf")
+        self._peek_every, self._match_every = PEEK_EVERY, MATCH_EVERY
+
+    def run(self) -> None:
+        """Train, and say how it ended. Whatever goes wrong here ends this run only."""
+        try:
+            self._recording = Recording(Trainer(self._writer.config), self._writer)
+            progress = self._train()
+        except (BrokenPipeError, ConnectionResetError):
+            raise
+        except (MemoryError, torch.OutOfMemoryError):
+            progress = self._failed("training.ended.memory")
+        except Exception:
+            _log.exception("run %s failed", self._writer.run_id)
+            progress = self._failed("training.ended.error")
+        self._connection.send(Changed(progress))
+
+    def _train(self) -> Progress:
+        recording, trainer = self._recording, self._recording.trainer
+        progress: Progress | None = None
+        try:
+            for report in recording.run():
+                if isinstance(report, Diverged):
+                    progress = diverged(report)
+                    break
+                self._tell(report)
+                self._watch()
+                self._obey()
+        except _Stopped:
+            progress = Progress("stopped", trainer.step)
+        if progress is None:
+            progress = Progress("finished", trainer.step)
+        if progress.state == "finished":
+            self._watch(everything=True)
+        self._send_rows()
+        recording.end(progress)
+        self._send_recorded()
+        return progress
+
+    def _obey(self) -> None:
+        """Do what has been asked; while paused, wait here for what is asked next.
+
+        Raises:
+            _Stopped: If it was to stop.
+        """
+        if self._paused and self._single_steps == 0:
+            self._watch(everything=True)
+        while True:
+            waits = self._paused and self._single_steps == 0
+            try:
+                command = self._inbox.get(block=waits)
+            except Empty:
+                break
+            match command:
+                case "stop":
+                    self._connection.send(Heard())
+                    raise _Stopped
+                case "pause" if not self._paused:
+                    self._rest()
+                case "resume" if self._paused:
+                    self._paused, self._single_steps = False, 0
+                    self._connection.send(Changed(Progress("running", self._recording.trainer.step)))
+                case "step" if self._paused:
+                    self._single_steps += 1
+        if self._paused:
+            self._single_steps -= 1
+
+    def _rest(self) -> None:
+        """Come to a rest: everything written, shown and measured as it is at this step."""
+        self._paused = True
+        step = self._recording.trainer.step
+        self._send_rows()
+        self._recording.record()
+        self._writer.progress(Progress("paused", step))
+        self._send_recorded()
+        self._connection.send(Changed(Progress("paused", step)))
+        self._watch(everything=True)
+
+    def _tell(self, report: Report) -> None:
+        self._rows.append(astuple(report))
+        if self._paused or time.monotonic() - self._sent >= SEND_EVERY:
+            self._send_rows()
+        self._send_recorded()
+
+    def _send_rows(self) -> None:
+        if self._rows:
+            self._connection.send(Measured(tuple(self._rows)))
+            self._rows.clear()
+            self._writer.flush()
+        self._sent = time.monotonic()
+
+    def _send_recorded(self) -> None:
+        for step in self._recording.recorded[self._recorded :]:
+            self._connection.send(Recorded(step))
+        self._recorded = len(self._recording.recorded)
+
+    def _watch(self, *, everything: bool = False) -> None:
+        """Look at the model, if it is time to. A command that comes meanwhile is more important."""
+        trainer = self._recording.trainer
+        now = time.monotonic()
+        with suppress(_Interrupted):
+            if everything or now - self._peeked >= self._peek_every:
+                seen = Watched(trainer.step, peek=trainer.peek(), samples=trainer.samples(between=self._interrupted))
+                self._connection.send(seen)
+                self._peeked = time.monotonic()
+                self._peek_every = max(PEEK_EVERY, WATCH_SHARE * (self._peeked - now))
+            now = time.monotonic()
+            if everything or now - self._matched >= self._match_every:
+                share = trainer.evaluate(SENTENCES, between=self._interrupted)
+                self._recording.exact_match(share)
+                self._connection.send(Watched(trainer.step, exact_match=share))
+                self._matched = time.monotonic()
+                self._match_every = max(MATCH_EVERY, WATCH_SHARE * (self._matched - now))
+
+    def _interrupted(self) -> None:
+        if not self._inbox.empty():
+            raise _Interrupted
+
+    def _failed(self, message: str) -> Progress:
+        """Write that the run failed, if that can still be done."""
+        step = self._recording.recorded[-1] if hasattr(self, "_recording") and self._recording.recorded else 0
+        progress = Progress("failed", step, message)
+        with suppress(OSError):
+            self._writer.progress(progress)
+        return progress
