@@ -64,3 +64,35 @@ def likeliest(probs: LabelledArray, n: int) -> LabelledArray:
     (axis,) = probs.axes
     order = np.argsort(-probs.values, kind="stable")[:n]
     return LabelledArray(probs.name, probs.values[order], (Axis(axis.name, tuple(axis.labels[i] for i in order)),))
+
+
+def shortlist(
+    probs: LabelledArray, logits: LabelledArray, *, per_row: int, rest: str
+) -> tuple[LabelledArray, LabelledArray]:
+    """Keep the columns of words that are among the likeliest of some row, likeliest in all first.
+
+    Args:
+        probs: `[pos, vocab]`.
+        logits: `[pos, vocab]`, of the same pass.
+        per_row: How many of each row's likeliest words are kept.
+        rest: Label of the column of all other words' probability together.
+
+    Returns:
+        The logits of those words, and their probabilities with the rest, so that each row still sums to 1.
+    """
+    pos, vocab = probs.axes
+    best = np.argsort(-probs.values, axis=-1, kind="stable")[:, :per_row]
+    kept = np.unique(best)
+    kept = kept[np.argsort(-probs.values[:, kept].sum(axis=0), kind="stable")]
+    words = tuple(vocab.labels[i] for i in kept)
+    others = 1.0 - probs.values[:, kept].sum(axis=1, keepdims=True, dtype=np.float64)
+    shown = np.concatenate([probs.values[:, kept], np.clip(others, 0.0, 1.0)], axis=1).astype(np.float32)
+    return (
+        LabelledArray(logits.name, logits.values[:, kept], (pos, Axis(vocab.name, words))),
+        LabelledArray(probs.name, shown, (pos, Axis(vocab.name, (*words, rest)))),
+    )
+
+
+def mean_length(rows: LabelledArray) -> float:
+    """Return the mean Euclidean length of the rows of `[pos, d_model]`."""
+    return float(np.linalg.norm(rows.values.astype(np.float64), axis=-1).mean())

@@ -63,6 +63,11 @@ class Reading:
         return iter(self._trace)
 
     @property
+    def read(self) -> tuple[str, ...]:
+        """The words whose rows of `logits` say what follows: `tgt`, or `src` for an encoder alone."""
+        return self.tgt or self.src
+
+    @property
     def n_bytes(self) -> int:
         """Bytes that the pass's tensors take."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self._trace.values())

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 import torch
 
 from models import Transformer, capture, greedy
+from playground.labelled import Axis, LabelledArray
 from playground.measures import agreement
 from playground.reading import Reading
 from playground.runs import Run
@@ -38,7 +39,7 @@ class Subject:
         self.step = step
         self.task: Task = TASKS[run.config.task]
         self.src: tuple[str, ...] = self.task.tokenize(text)
-        self._read = _READ.found_or_made((run.id, step, self.src), self._translate, lambda read: read.reading.n_bytes)
+        self._read = _READ.found_or_made((run.path, step, self.src), self._translate, lambda read: read.reading.n_bytes)
 
     @property
     def model(self) -> Transformer:
@@ -74,6 +75,27 @@ class Subject:
     def exact(self) -> bool | None:
         """Whether the model wrote exactly what the grammar does; None if the grammar has no translation."""
         return None if self.example is None else self.finished and self.output == self.example.tgt
+
+    def embedding(self, stack: str) -> LabelledArray:
+        """Return the rows of the embedding table that a stack looks up, as they stand in the weights.
+
+        Args:
+            stack: `encoder` or `decoder`.
+
+        Returns:
+            `[pos, d_model]`, each row labelled with its word and the word's id.
+        """
+        words = self.reading.src if stack == "encoder" else self.reading.tgt
+        ids = self.task.vocabulary.encode(words)
+        own = self.model.tgt_embedding if stack == "decoder" else None
+        table = self.model.embedding if own is None else own
+        labels = tuple(f"{word} · {i}" for word, i in zip(words, ids, strict=True))
+        dimensions = tuple(str(i) for i in range(table.shape[1]))
+        return LabelledArray(
+            "embedding" if own is None else "tgt_embedding",
+            table.detach()[ids].cpu().numpy(),
+            (Axis("pos", labels), Axis("d_model", dimensions)),
+        )
 
     def head_score(self, layer: int, head: int) -> float | None:
         """Return how much of a cross-attention head's weight lies on the gold alignment, 0 to 1.
@@ -166,11 +188,8 @@ _READ: _Cache[_Read] = _Cache(256 * 2**20)
 
 
 def _model(run: Run, step: int) -> Transformer:
-    def make() -> Transformer:
-        model = Transformer(run.config.model)
-        model.load_state_dict(run.weights(step))
-        return model.eval().requires_grad_(False)
-
     return _MODELS.found_or_made(
-        (run.id, step), make, lambda model: sum(p.numel() * p.element_size() for p in model.parameters())
+        (run.path, step),
+        lambda: run.model(step),
+        lambda model: sum(p.numel() * p.element_size() for p in model.parameters()),
     )

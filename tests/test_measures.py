@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from playground.labelled import Axis, LabelledArray
-from playground.measures import agreement, entropy, likeliest, softmax
+from playground.measures import agreement, entropy, likeliest, mean_length, shortlist, softmax
 
 
 def array(values, *names):
@@ -52,3 +52,21 @@ def test_likeliest_takes_the_lowest_id_on_a_tie():
     best = likeliest(array([0.1, 0.3, 0.3, 0.2, 0.1], "vocab"), 3)
     assert best.axes[0].labels == ("vocab1", "vocab2", "vocab3")
     np.testing.assert_allclose(best.values, [0.3, 0.3, 0.2])
+
+
+def test_a_shortlist_keeps_every_rows_likeliest_words_and_the_rest_of_the_sum():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(5, 31)) * 3
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    kept, shown = shortlist(array(probs, "pos", "vocab"), array(logits, "pos", "vocab"), per_row=2, rest="rest")
+    words = shown.axis("vocab").labels
+    assert words == (*kept.axis("vocab").labels, "rest")
+    for row in range(5):
+        for column in np.argsort(-probs[row])[:2]:
+            assert shown.values[row, words.index(f"vocab{column}")] == pytest.approx(probs[row, column])
+    np.testing.assert_allclose(shown.values.sum(axis=1), 1.0, atol=1e-6)
+    np.testing.assert_allclose(kept.values[:, 0], logits[:, int(words[0].removeprefix("vocab"))])
+
+
+def test_mean_length_by_hand():
+    assert mean_length(array([[3.0, 4.0], [0.0, 1.0]], "pos", "d_model")) == pytest.approx(3.0)
