@@ -247,7 +247,7 @@ class _Draft:
         self.slots: dict[str, Rect] = {}
         self.level = 0.0
         self.trunk = ""
-        self.rim = 0
+        self.rim = 0  # way through a tower's frame, still to be added to the next arrow
         self.stack: Stack = "encoder"
         self.memory: Rect | None = None
 
@@ -271,7 +271,7 @@ class _Draft:
     def tower(self, stack: Stack) -> None:
         """Draw a stack, from its words to its top."""
         config, form = self.config, self.form
-        self.stack, self.level, self.trunk = stack, 0.0, f"{stack}.words"
+        self.stack, self.level, self.trunk, self.rim = stack, 0.0, f"{stack}.words", 0
         left, width = self.frame
         self.slots[f"{stack}.words"] = Rect(left, 0.0, width, 0.0)
         sizes = {"vocab_size": config.vocab_size, "d_model": config.d_model}
@@ -289,7 +289,7 @@ class _Draft:
         self.sublayer("ffn", "resid_post")
         top = self.level + 10
         self.towers.append(Tower(stack, Rect(left, bottom, width, top - bottom), self.side))
-        self.level = top
+        self.rim = round(top - self.level)
         if config.final_norm:
             picks = {"stack": stack}
             self.stand("final_norm", "norm", form.norm, ARROW, f"{stack}.final_norm", "layer", picks=picks)
@@ -326,7 +326,7 @@ class _Draft:
         residual = self.trunk
         left_at = self.level + self.rim + 9
         if before:
-            self.stand(f"{name}.norm", "norm", form.norm, LEAVE + self.rim, f"{tensor}.input", "layer", repeated=True)
+            self.stand(f"{name}.norm", "norm", form.norm, LEAVE, f"{tensor}.input", "layer", repeated=True)
         if name == "ffn":
             gap = ARROW if before else LEAVE
             sizes: dict[str, int | str] = {
@@ -344,7 +344,6 @@ class _Draft:
         else:
             self.stand(f"{name}.add", "add_norm", form.norm, CLOSE, f"{stack}.{{layer}}.{result}", "layer", True)
             target, middle, half = self.trunk, self.level - form.norm / 2, form.block / 2
-        self.rim = 0
         centre, side = self.centre, self.side
         lane = centre + side * (form.block / 2 + form.lane / 2)
         way = ((centre, left_at), (lane, left_at), (lane, middle), (centre + side * half, middle))
@@ -356,13 +355,12 @@ class _Draft:
         """Draw an attention block: value, key and query enter from below, in the paper's order."""
         config, form, centre = self.config, self.form, self.centre
         source, below = self.trunk, self.level
-        # A norm has taken the way through the frame already.
-        rim = 0 if config.norm_placement == "pre" else self.rim
+        rim, self.rim = self.rim, 0
         bottom = below + rim + FORK
         where = "cross" if name == "cross_attn" else self.stack
         sizes: dict[str, int | str] = {
             "n_heads": config.n_heads,
-            "n_kv_heads": config.n_kv_heads or config.n_heads,
+            "n_kv_heads": config.n_kv_heads,
             "d_head": config.d_head,
             "positions": config.positions if name == "self_attn" else "none",
         }
@@ -449,7 +447,8 @@ class _Draft:
     ) -> None:
         """Put a block of full width on the trunk, `gap` above what stands there, with the arrow into it."""
         source, below = self.trunk, self.level
-        bottom = below + gap
+        bottom = below + self.rim + gap
+        self.rim = 0
         rect = Rect(self.centre - self.form.block / 2, bottom, self.form.block, height)
         self.trunk = self.put(name, kind, rect, tensor, page, picks, repeated, sizes)
         self.flow(source, self.trunk, role, (self.centre, below), (self.centre, bottom))

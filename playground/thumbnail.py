@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from playground.labelled import LabelledArray
 
-# Steps of a byte: weights take 0 … TOP for 0 … 1, signed numbers 0 … TOP for −limit … +limit, so that 0 is in the middle.
+# Steps of a byte: 0 … TOP stands for 0 … 1 in weights, for −limit … +limit in signed numbers, whose 0 is in the middle.
 TOP = 250
 HIDDEN = {"padding": 254, "causal": 255}
 
@@ -70,7 +70,7 @@ def thumbnail(array: LabelledArray, hidden: npt.NDArray[Any] | None = None) -> T
         cells = np.round((spread + 1) * TOP / 2)
     bytes_ = cells.astype(np.uint8)
     for reason, code in HIDDEN.items() if hidden is not None else ():
-        shut = (hidden == reason)[None]
+        shut = np.asarray(hidden == reason)[None]
         for axis, most in ((1, ROWS), (2, COLUMNS)):
             shut = _pooled(shut, axis, most, np.logical_and)
         bytes_[np.broadcast_to(shut, bytes_.shape)] = code

@@ -3,7 +3,8 @@
 
 const TOP = 250; // steps of a byte, as in playground/thumbnail.py
 const HATCHED = { 254: "padding", 255: "causal" };
-const NARROW_BELOW = 560; // pixels of room
+const NARROW_BELOW = 540; // pixels of room
+const LEAST_TYPE = 12; // pixels on the screen
 
 /** The bytes of a thumbnail and how many there are a panel. */
 export function cellsOf(small) {
@@ -98,7 +99,9 @@ export default function architecture({ data, parentElement, setTriggerValue }) {
   const layOut = () => {
     const narrow = root.clientWidth > 0 && root.clientWidth < NARROW_BELOW;
     const form = narrow ? "narrow" : "wide";
-    const signature = JSON.stringify([form, data.plans[form], data.theme, data.words, data.facts]);
+    // In tenths, so that a drawing that is dragged wider is not built anew at every pixel.
+    view.shrink = Math.max(1, Math.ceil((10 * data.plans[form].width) / (root.clientWidth || 1e9)) / 10);
+    const signature = JSON.stringify([form, view.shrink, data.plans[form], data.theme, data.words, data.facts]);
     if (signature !== view.signature) {
       Object.assign(view, { signature, narrow, plan: data.plans[form] });
       build(view);
@@ -106,7 +109,8 @@ export default function architecture({ data, parentElement, setTriggerValue }) {
     refresh(view);
   };
   view.layOut = layOut;
-  if (!view.watch) {
+  if (!view.attached) {
+    view.attached = true;
     view.watch = new ResizeObserver(() => view.layOut());
     view.watch.observe(root);
     view.channel = link("sentence", ({ row }) => {
@@ -115,6 +119,11 @@ export default function architecture({ data, parentElement, setTriggerValue }) {
     });
   }
   layOut();
+  return () => {
+    view.attached = false;
+    view.watch.disconnect();
+    view.channel.close();
+  };
 }
 
 // ── What stays while the numbers change ──────────────────────────────────────────────────────────────────────────
@@ -125,7 +134,9 @@ function build(view) {
   view.pictures = new Map();
   view.blocks = new Map();
   view.held = null;
-  const type = narrow ? { name: 12.5, small: 12, chip: 13 } : { name: 14, small: 12.5, chip: 14 };
+  // Where the drawing is shown smaller than it is, its letters are drawn larger: none under 12 pixels on the screen.
+  const grown = (sizes) => Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, Math.max(size, LEAST_TYPE * view.shrink)]));
+  const type = grown(narrow ? { tiny: 12, small: 12, body: 12.5, name: 12.5, chip: 13, value: 12.5 } : { tiny: 12, small: 12.5, body: 13.5, name: 14, chip: 14, value: 14 });
   view.type = type;
 
   const defs = el("defs", {}, [
@@ -137,7 +148,7 @@ function build(view) {
     hatch("hatch-causal", "causal", theme),
     hatch("hatch-padding", "padding", theme),
   ]);
-  view.arrows = plan.arrows.map((arrow) => drawArrow(arrow, theme));
+  view.arrows = plan.arrows.map((arrow) => drawArrow(arrow, theme, type));
   const towers = plan.towers.map((tower) => drawTower(view, tower, type));
   const blocks = plan.blocks.map((block) => drawBlock(view, block, type));
   view.svg = el("svg", { class: "drawing", role: "group", "aria-label": data.alt }, [
@@ -158,7 +169,7 @@ function build(view) {
   );
 }
 
-function drawArrow(arrow, theme) {
+function drawArrow(arrow, theme, type) {
   const joint = arrow.points.length > 2 || arrow.points[0][1] !== arrow.points.at(-1)[1];
   const last = arrow.points.at(-1);
   // A way that ends in a fork has no head: what parts there has.
@@ -173,7 +184,7 @@ function drawArrow(arrow, theme) {
   const letter = { query: "Q", key: "K", value: "V" }[arrow.role];
   const node = el("g", {}, [
     path,
-    letter && el("text", { class: "letter", x: last[0] + 6, y: last[1] + 12.5, "font-size": 12, style: `fill:${theme[arrow.role]}` }, letter),
+    letter && el("text", { class: "letter", x: last[0] + 6, y: last[1] + 12.5, "font-size": type.tiny, style: `fill:${theme[arrow.role]}` }, letter),
   ]);
   return { ...arrow, node, parts: [...node.children] };
 }
@@ -215,7 +226,7 @@ function drawTower(view, tower, type) {
     ...plates,
     el("text", { ...title, class: "title", "font-size": narrow ? 14 : 17 }, data.words[tower.stack]),
     el("text", { class: "strong", x: middle, y: top + 18, "text-anchor": "middle", "font-size": narrow ? 17 : 21 }, fill(data.words.layers, { n })),
-    el("text", { class: "quiet", x: middle, y: top + 36, "text-anchor": "middle", "font-size": 12 }, data.words.layer),
+    el("text", { class: "quiet", x: middle, y: top + 36, "text-anchor": "middle", "font-size": type.tiny }, data.words.layer),
     ...floors,
   ]);
 }
@@ -275,16 +286,16 @@ function labelBeside(node, block, said, type) {
     node.append(
       el("path", { d: wave(cx, y + h / 2, 10), fill: "none", stroke: "var(--c-residual)", "stroke-width": 1.8, "stroke-linecap": "round" }),
     );
-    const label = wrapped(said.name, 66, (text) => textWidth(text, 13, 600));
-    const textW = Math.max(...label.map((line) => textWidth(line, 13, 600)));
-    put(node, label, x + 36, y + h / 2, 13, "strong");
+    const label = wrapped(said.name, 68, (text) => textWidth(text, type.small + 0.5, 600));
+    const textW = Math.max(...label.map((line) => textWidth(line, type.small + 0.5, 600)));
+    put(node, label, x + 36, y + h / 2, type.small + 0.5, "strong");
     return { x: x + 36 + textW + 6, y: y + 6, w: w - 36 - textW - 13, h: h - 12 };
   }
-  const right = 118;
+  const right = Math.round(118 - 90 * (type.name / 14 - 1));
   const room = w - right - 24;
   const name = said.lines.length > 1 ? said.lines : wrapped(said.name, room, (text) => textWidth(text, type.name, 600));
   const marked = said.mark && name.length < 3 && h > 36;
-  const size = Math.min(type.name, (type.name * (room - 8)) / Math.max(...name.map((line) => textWidth(line, type.name, 600))));
+  const size = Math.min(type.name, (type.name * (room - 4)) / Math.max(...name.map((line) => textWidth(line, type.name, 600))));
   put(node, name, x + 13, y + h / 2 - (marked ? 8 : 0), size, "strong", marked ? said.mark : "", type.small);
   return { x: x + w - right - 12, y: y + 6, w: right, h: h - 12 };
 }
@@ -584,25 +595,25 @@ function drawFacts(view, slot) {
   card.append(el("text", { class: "strong", x, y, "font-size": narrow ? 15 : 17 }, title));
   y += 8;
   for (const [name, value] of rows) {
-    const stacked = narrow && textWidth(name, 12.5) + textWidth(value, 12.5, 600) > w - 6;
+    const stacked = narrow && textWidth(name, type.body) + textWidth(value, type.value, 600) > w - 6;
     y += step;
-    card.append(el("text", { class: "quiet", x, y, "font-size": narrow ? 12.5 : 13.5 }, name));
+    card.append(el("text", { class: "quiet", x, y, "font-size": type.body }, name));
     if (stacked) y += 15;
     card.append(
-      el("text", { x: x + w, y, "text-anchor": "end", "font-size": narrow ? 12.5 : 14, class: "strong" }, value),
+      el("text", { x: x + w, y, "text-anchor": "end", "font-size": type.value, class: "strong" }, value),
       el("line", { class: "hair", x1: x, x2: x + w, y1: y + 6.5, y2: y + 6.5 }),
     );
   }
   y += 12;
   const hint = matchMedia("(hover: none)").matches ? data.words.hint_touch : data.words.hint;
-  for (const line of wrapped(hint, w, (text) => textWidth(text, 12.5))) {
+  for (const line of wrapped(hint, w, (text) => textWidth(text, type.small))) {
     y += 16;
-    card.append(el("text", { class: "quiet", x, y, "font-size": 12.5 }, line));
+    card.append(el("text", { class: "quiet", x, y, "font-size": type.small }, line));
   }
 }
 
 function drawPreview(view, block, place) {
-  const { data, card, narrow } = view;
+  const { data, card, narrow, type } = view;
   const said = data.blocks[block.name];
   const small = tensorOf(view, block);
   const pad = narrow ? 10 : 14;
@@ -617,32 +628,32 @@ function drawPreview(view, block, place) {
     }
   };
   write(said.name, narrow ? 14 : 16, "strong", narrow ? 17 : 19);
-  write(said.says, narrow ? 12.5 : 13.5, "quiet", narrow ? 15.5 : 17);
+  write(said.says, type.body, "quiet", narrow ? 15.5 : 17);
   if (small) {
     const room = Math.max(80, place.y + place.h - y - 46);
     y = drawTensor(view, block, small, { x, y: y - 4, w, h: room }) + 18;
     const name = block.tensor.replace("{layer}", String(view.layer));
     const end = name.lastIndexOf(".");
-    for (const part of name.length * 7.3 > w && end > 0 ? [name.slice(0, end), name.slice(end)] : [name]) {
-      card.append(el("text", { class: "mono", x, y, "font-size": 12 }, part));
+    for (const part of name.length * type.tiny * 0.61 > w && end > 0 ? [name.slice(0, end), name.slice(end)] : [name]) {
+      card.append(el("text", { class: "mono", x, y, "font-size": type.tiny }, part));
       y += 16;
     }
     const range = small.scale === "weights" ? data.words.share : fill(data.words.range, { limit: short(small.limit) });
     const coarse = small.drawn.slice(-2).join() !== small.shape.slice(-2).join() ? ` · ${data.words.coarser}` : "";
     const shape = small.shape.join(" × ");
-    for (const line of wrapped(`${shape} · ${range}${coarse}`, w, (part) => textWidth(part, 12.5))) {
-      card.append(el("text", { class: "quiet", x, y, "font-size": 12.5 }, line));
+    for (const line of wrapped(`${shape} · ${range}${coarse}`, w, (part) => textWidth(part, type.small))) {
+      card.append(el("text", { class: "quiet", x, y, "font-size": type.small }, line));
       y += 16;
     }
   }
   const call = view.touchedOnce || matchMedia("(hover: none)").matches ? data.words.tap : data.words.open;
-  card.append(el("text", { x, y, "font-size": 12.5, class: "strong", style: "fill:var(--c-query)" }, `${call} →`));
+  card.append(el("text", { x, y, "font-size": type.small, class: "strong", style: "fill:var(--c-query)" }, `${call} →`));
   back.setAttribute("height", y + pad - place.y);
 }
 
 /** A tensor large: words beside its rows, hatch where a mask hides; returns where it ends. */
 function drawTensor(view, block, small, room) {
-  const { data, card, narrow } = view;
+  const { data, card, narrow, type } = view;
   const { panels, rows, columns } = cellsOf(small);
   const several = small.shape.length === 3;
   const spots = [];
@@ -657,11 +668,11 @@ function drawTensor(view, block, small, room) {
       const px = room.x + (panel % across) * (each + 8);
       const py = room.y + Math.floor(panel / across) * (each + 6 + (fits ? head : 0)) + (fits ? head : 0);
       spots.push({ panel, x: px, y: py, w: each, h: each });
-      if (fits) card.append(el("text", { class: "quiet", x: px, y: py - 4, "font-size": 12 }, each > 44 ? fill(data.words.heads, { head: panel }) : panel));
+      if (fits) card.append(el("text", { class: "quiet", x: px, y: py - 4, "font-size": type.tiny }, each > 44 ? fill(data.words.heads, { head: panel }) : panel));
     }
   } else {
     const tall = Math.min(room.h, rows * 17);
-    if (tall / rows >= 11) labelled = Math.min(narrow ? 48 : 74, Math.max(...small.rows.map((word) => textWidth(visible(word), 12))) + 8);
+    if (tall / rows >= 11) labelled = Math.min(narrow ? 48 : 74, Math.max(...small.rows.map((word) => textWidth(visible(word), type.tiny))) + 8);
     spots.push({ panel: 0, x: room.x + labelled, y: room.y, w: room.w - labelled, h: tall });
   }
   const mine = !data.tgt.length || block.stack === "decoder" ? view.at : -1;
@@ -670,7 +681,7 @@ function drawTensor(view, block, small, room) {
     const cell = spot.h / rows;
     if (labelled) {
       small.rows.forEach((word, i) =>
-        card.append(el("text", { class: i === mine ? "strong" : "quiet", x: spot.x - 6, y: spot.y + (i + 0.5) * cell + 4.2, "text-anchor": "end", "font-size": 12 }, clipped(visible(word), labelled - 6, 12))),
+        card.append(el("text", { class: i === mine ? "strong" : "quiet", x: spot.x - 6, y: spot.y + (i + 0.5) * cell + 4.2, "text-anchor": "end", "font-size": type.tiny }, clipped(visible(word), labelled - 6, type.tiny))),
       );
     }
     if (mine >= 0 && rows === small.shape.at(-2) && cell > 4) {

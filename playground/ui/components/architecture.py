@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from models import ModelConfig
-from playground.blueprint import FORMS, NARROW, WIDE, Block, Blueprint, Form, blueprint
+from playground.blueprint import FORMS, WIDE, Block, Blueprint, Form, blueprint
 from playground.figures.theme import Theme
 from playground.i18n import Translate
 from playground.labelled import LabelledArray
@@ -100,6 +100,7 @@ def attention_lines(
     key: str,
     layer: int,
     head: int,
+    group: str,
 ) -> None:
     """Draw one head's cross-attention as lines between the sentence and its translation.
 
@@ -111,6 +112,7 @@ def attention_lines(
         key: Tells it from other components of the page.
         layer: Layer of the head.
         head: Its number.
+        group: Pictures of the same group light up together, as those of `matrices` do.
 
     Raises:
         ValueError: If there is not one written word a query.
@@ -129,7 +131,7 @@ def attention_lines(
         alt=t("architecture.lines.alt", layer=layer, head=head, strongest=strongest),
         filename=t("architecture.lines.saved"),
     )
-    data |= {"src": list(keys.labels), "written": list(written), "weights": packed(weights.values)}
+    data |= {"src": list(keys.labels), "written": list(written), "weights": packed(weights.values), "group": group}
     _lines(key=key, data=data)
 
 
@@ -245,7 +247,7 @@ def _mark(block: Block, t: Translate) -> str:
 
 def _facts(config: ModelConfig, t: Translate) -> list[list[str]]:
     """Return what the model is made of: a title, then rows of a name and a value."""
-    kv = config.n_kv_heads or config.n_heads
+    kv = config.n_kv_heads
     heads = t(
         "architecture.facts.heads_wide" if kv == config.n_heads else "architecture.facts.heads_grouped",
         heads=config.n_heads,

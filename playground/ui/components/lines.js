@@ -1,6 +1,7 @@
 // One head's cross-attention as lines between a sentence and its translation: thick and strong where much weight is.
 
 const LEAST = 0.03; // a line fainter than this is not drawn
+const SAVE = 30; // pixels at the right for the save menu
 
 /** Words set in one row, centred: for each its left edge and width; null if they do not fit. */
 export function inRow(widths, gap, room) {
@@ -31,7 +32,8 @@ export function arranged(source, target, room, measured) {
       };
     }
   }
-  const [size, step] = [16, 27];
+  const size = 16;
+  const step = Math.max(20, Math.min(27, 270 / Math.max(source.length, target.length)));
   const wide = (words) => Math.min(Math.max(...words.map((word) => measured(word, size))) + 16, room * 0.42);
   const [left, right] = [wide(source), wide(target)];
   const tall = Math.max(source.length, target.length) * step;
@@ -54,22 +56,32 @@ export default function lines({ data, parentElement }) {
   view.sentence = JSON.stringify([data.src, data.written]);
   themed(root, data.theme);
   view.draw = () => draw(view, data);
-  if (!view.watch) {
-    view.watch = new ResizeObserver(() => root.clientWidth !== view.room && view.draw());
+  if (!view.attached) {
+    view.attached = true;
+    view.watch = new ResizeObserver(() => root.clientWidth !== view.width && view.draw());
     view.watch.observe(root);
-    view.channel = link("sentence", ({ row }) => {
+    // The drawing of the architecture says which word is chosen, the map which of its cells is under the pointer.
+    view.chosen = link("sentence", ({ row }) => {
       view.pinned = row;
-      view.draw();
+      view.light(null);
     });
+    view.channel = link(data.group, (what) => view.light(what && what.axes ? { row: what.axes.query, column: what.axes.key } : null));
   }
   view.draw();
+  return () => {
+    view.attached = false;
+    view.watch.disconnect();
+    view.chosen.close();
+    view.channel.close();
+  };
 }
 
 function draw(view, data) {
   const { root } = view;
   const { theme, words } = data;
   const focused = root.getRootNode().activeElement?.dataset?.row;
-  view.room = root.clientWidth || 420;
+  view.width = root.clientWidth;
+  view.room = Math.max(240, (root.clientWidth || 420) - SAVE);
   const weights = unpacked(data.weights);
   const [rows, columns] = data.weights.shape;
   const source = data.src.map(visible);
@@ -97,7 +109,9 @@ function draw(view, data) {
     ...source.map((word, column) => drawWord(theme, set.source[column], word, "source", data.src[column], { column })),
     ...target.map((word, row) => drawWord(theme, set.target[row], word, "target", data.written[row], { row })),
   ];
-  const light = (choice) => {
+  const light = (wanted) => {
+    const pinned = view.pinned === null || view.pinned >= rows ? null : { row: view.pinned };
+    const choice = wanted ?? pinned;
     svg.classList.toggle("some", choice !== null);
     for (const path of paths) path.node.classList.toggle("lit", choice !== null && path.row === (choice.row ?? path.row) && path.column === (choice.column ?? path.column));
     shares.replaceChildren();
@@ -105,10 +119,11 @@ function draw(view, data) {
     for (const spot of spots) {
       const { row, column } = spot.at;
       const mine = choice !== null && (row !== undefined ? row === choice.row : column === choice.column);
+      const alone = choice?.row !== undefined && choice?.column !== undefined;
       const joined = lit.find((path) => (row !== undefined ? path.row === row : path.column === column));
       spot.node.classList.toggle("lit", mine || Boolean(joined));
       spot.node.classList.toggle("pinned", row !== undefined && row === view.pinned);
-      if (!joined || mine) continue;
+      if (!joined || (mine && !alone) || (alone && row === undefined)) continue;
       const { x, y, w, h, size } = spot.place;
       const [sx, sy] = set.across ? [x + w / 2, row === undefined ? y + h + 12 : y - 6] : row === undefined ? [x + w + 4, y + h / 2 - 6] : [x - 4, y + h / 2 - 6];
       const anchor = set.across ? "middle" : row === undefined ? "start" : "end";
@@ -117,18 +132,26 @@ function draw(view, data) {
       );
     }
   };
-  const settle = () => light(view.pinned === null || view.pinned >= rows ? null : { row: view.pinned });
+  view.light = light;
+  const settle = () => {
+    light(null);
+    view.channel.send(null);
+  };
+  const point = (at) => {
+    light(at);
+    view.channel.send({ axes: { query: at.row, key: at.column } });
+  };
   for (const spot of spots) {
-    spot.node.addEventListener("pointerenter", () => light(spot.at));
+    spot.node.addEventListener("pointerenter", () => point(spot.at));
     spot.node.addEventListener("pointerleave", settle);
     if (spot.at.row === undefined) continue;
     const pin = () => {
       view.pinned = view.pinned === spot.at.row ? null : spot.at.row;
       settle();
-      if (view.pinned !== null) view.channel.send({ row: view.pinned });
+      if (view.pinned !== null) view.chosen.send({ row: view.pinned });
     };
     spot.node.addEventListener("click", pin);
-    spot.node.addEventListener("focus", () => spot.node.matches(":focus-visible") && light(spot.at));
+    spot.node.addEventListener("focus", () => spot.node.matches(":focus-visible") && point(spot.at));
     spot.node.addEventListener("blur", settle);
     spot.node.addEventListener("keydown", (event) => {
       if (event.key === "Escape") view.pinned = null;
@@ -140,7 +163,7 @@ function draw(view, data) {
   }
   const [x2, y2] = set.across ? [0, 1] : [1, 0];
   const [a, b] = set.across ? [set.source[0].port[1], set.target[0].port[1]] : [set.source[0].port[0], set.target[0].port[0]];
-  const svg = el("svg", { viewBox: `0 0 ${view.room} ${Math.ceil(set.height)}`, role: "group", "aria-label": data.alt }, [
+  const svg = el("svg", { viewBox: `0 0 ${view.room + SAVE} ${Math.ceil(set.height)}`, role: "group", "aria-label": data.alt }, [
     el("defs", {}, [
       el("linearGradient", { id: "stream", gradientUnits: "userSpaceOnUse", x1: a * x2, y1: a * y2, x2: b * x2, y2: b * y2 }, [
         el("stop", { offset: 0, "stop-color": theme.memory }),
@@ -153,7 +176,7 @@ function draw(view, data) {
   ]);
   const table = () => [["", ...data.src], ...data.written.map((word, row) => [word, ...weights.slice(row * columns, (row + 1) * columns)])];
   root.replaceChildren(svg, saveMenu({ words, theme, name: data.filename, svg: () => svg, rows: table, label: data.filename }));
-  settle();
+  light(null);
   if (focused !== undefined) svg.querySelector(`[data-row="${focused}"]`)?.focus({ preventScroll: true });
 }
 
