@@ -61,6 +61,19 @@ class Head:
             return whole.select(kv_head=self.index * axes["kv_head"] // n_heads)
         return whole
 
+    def between_words(self, name: str) -> LabelledArray:
+        """Return a `[query, key]` tensor, its rows in cross-attention labelled `le → chat`: word read, word written.
+
+        There a row shows where the decoder looks while it writes, which is not the word that it has just read.
+        """
+        return self._told(self[name])
+
+    def _told(self, array: LabelledArray) -> LabelledArray:
+        if self.where != "cross":
+            return array
+        pairs = zip(self.reading.tgt, self.reading.predicted, strict=True)
+        return array.relabelled({"query": [f"{read} → {written}" for read, written in pairs]})
+
     def __contains__(self, name: str) -> bool:
         return f"{self.sublayer}.{name}" in self.reading
 
@@ -76,7 +89,7 @@ class Head:
         """
         raw = self["raw_scores"]
         scores = raw.values * scale + (self["bias"].values if "bias" in self else 0.0)
-        return softmax(raw.derived(raw.name, scores), self.hidden == "")
+        return self._told(softmax(raw.derived(raw.name, scores), self.hidden == ""))
 
     def sharpest(self) -> tuple[int, int]:
         """Return (query, key) of the largest weight, between words rather than marks such as `⟨bos⟩` if there are any.

@@ -128,12 +128,13 @@ def _sources(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
 def _comparison(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
     """Return the scores on their way to weights, on one colour scale until softmax."""
     stage = t("one_head.stage.compare")
-    raw, scores = head["raw_scores"], head["scores"]
+    raw, scores = head.between_words("raw_scores"), head.between_words("scores")
     limit = largest(raw)
     whole = head.whole("weights").shape
     root = f"√{config.d_head}"
     size = f"{sqrt(config.d_head):.3g}"
     biased = " + b" if "bias" in head else ""
+    law = "{query:Q} {key:K}^T" + (" / √d_k" if config.scale_scores else "") + biased
     hides = sorted({str(reason) for reason in head.hidden.flat} - {""})
     why = "_".join(hides) or "nothing"
     return [
@@ -154,7 +155,7 @@ def _comparison(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
             id="scores",
             title=t("one_head.scores.title"),
             symbol="÷ √d_k" if config.scale_scores else "÷ 1",
-            formula="{query:Q} {key:K}^T" + (" / √d_k" if config.scale_scores else "") + biased,
+            formula=law,
             limit=limit,
             operands=(Operand("raw_scores", row="row", col="col"),),
             via=(f"÷ {root}" if config.scale_scores else "÷ 1") + biased,
@@ -164,11 +165,11 @@ def _comparison(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
             whole=whole,
         ),
         Block(
-            head["masked_scores"],
+            head.between_words("masked_scores"),
             id="masked_scores",
             title=t("one_head.masked_scores.title"),
             symbol=t("one_head.masked_scores.symbol"),
-            formula="−∞" if hides else "",
+            formula=f"{law} + {t('one_head.masked_scores.symbol')}",
             limit=limit,
             hidden=head.hidden,
             operands=(Operand("scores", row="row", col="col"),),
@@ -178,7 +179,7 @@ def _comparison(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
             whole=whole,
         ),
         Block(
-            head["weights"],
+            head.between_words("weights"),
             id="weights",
             title=t("one_head.weights.title"),
             symbol="softmax",
@@ -188,7 +189,7 @@ def _comparison(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
             hidden=head.hidden,
             operands=(Operand("masked_scores", row="row"),),
             via="softmax",
-            note=t("one_head.weights.note"),
+            note=t("one_head.weights.cross" if head.where == "cross" else "one_head.weights.note"),
             stage=stage,
             whole=whole,
         ),

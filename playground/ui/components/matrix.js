@@ -155,12 +155,13 @@ export function stripSize(blocks, titles, groups, width, most) {
 
 // ── Geometry of one matrix ───────────────────────────────────────────────────────────────────────────────────────
 
-const LONGEST = 14; // characters of a label; the tooltip has the rest
+// Characters of a label beside a row and above a column; the tooltip has the rest.
+const LONGEST = { row: 22, col: 14 };
 
-const clipped = (text) => {
+function clipped(text, most = LONGEST.col) {
   const letters = [...visible(text)];
-  return letters.length > LONGEST ? `${letters.slice(0, LONGEST - 1).join("")}…` : letters.join("");
-};
+  return letters.length > most ? `${letters.slice(0, most - 1).join("")}…` : letters.join("");
+}
 
 /** Type sizes of a picture: `large` for one that stands alone. */
 function typeOf(theme, large) {
@@ -188,7 +189,7 @@ function wanted(block, type, large) {
 }
 
 function gutterOf(block, type) {
-  const names = [...block.rows.labels.map(clipped), `${block.rows.short} ↓`];
+  const names = [...block.rows.labels.map((label) => clipped(label, LONGEST.row)), `${block.rows.short} ↓`];
   return Math.ceil(Math.max(...names.map((label) => textWidth(label, type.label)))) + 10;
 }
 
@@ -258,14 +259,14 @@ function drawMatrix(block, numbers, geometry, theme, id) {
 function drawLabels(block, geometry, theme) {
   const { rows, cols, cw, ch, left, top, labels, upright, type } = geometry;
   const size = { "font-size": type.label };
-  const text = (label, attrs) => el("text", { fill: theme.text, ...attrs }, clipped(label));
+  const text = (label, attrs, most) => el("text", { fill: theme.text, ...attrs }, clipped(label, most));
   const middle = (row) => top + row * ch + ch / 2 + type.label * 0.35;
   const rowStep = tickStep(ch, type.label);
   const colStep = block.cols.words ? tickStep(cw, upright ? type.label : 0) : tickStep(cw, 1.7 * type.label);
   const corner = { fill: theme.muted, "text-anchor": "end", "font-size": type.label };
   return el("g", size, [
     el("g", { "text-anchor": "end", class: "row-labels" },
-      Array.from({ length: rows }, (_, row) => row % rowStep === 0 && text(block.rows.labels[row], { x: left - 8, y: middle(row), "data-at": row }))),
+      Array.from({ length: rows }, (_, row) => row % rowStep === 0 && text(block.rows.labels[row], { x: left - 8, y: middle(row), "data-at": row }, LONGEST.row))),
     el("g", { "text-anchor": upright ? "start" : "middle", class: "col-labels" },
       Array.from({ length: cols }, (_, col) => {
         if (col % colStep !== 0) return null;
@@ -554,7 +555,7 @@ class Picture {
     const card = html("figure", { class: main ? "card main" : "card", "data-block": block.id, style: `--role:${roleColour(theme, block.role)}` }, [
       html("figcaption", {}, [
         html("div", { class: "title" }, [html("b", {}, formula(block.title, theme, theme.text)), html("span", { class: "chip" }, block.shape), main && this.saveOne(block)]),
-        block.formula && html("div", { class: "law" }, formula(block.formula, theme)),
+        html("div", { class: "law" }, formula(block.formula, theme)),
       ]),
       svg,
       main && this.legend(block),
