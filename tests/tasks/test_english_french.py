@@ -16,7 +16,7 @@ RIGHT = [
     ("the small white dog sleeps", "le petit chien blanc dort"),
     ("a big black horse sees the girl", "un grand cheval noir voit la fille"),
     ("the tired woman sings", "la femme fatiguée chante"),
-    ("the teacher buys an interesting newspaper", "le professeur achète un journal intéressant"),
+    ("the teacher often buys an old newspaper", "le professeur achète souvent un vieux journal"),
     # Gender and number of determiners and adjectives.
     ("the white house is beautiful", "la maison blanche est belle"),
     ("the white houses are beautiful", "les maisons blanches sont belles"),
@@ -52,7 +52,8 @@ RIGHT = [
     # "a" becomes de, or d', under a negation.
     ("the child does not eat an apple", "l'enfant ne mange pas de pomme"),
     ("the dog does not eat an egg", "le chien ne mange pas d'œuf"),
-    ("the student never reads a newspaper", "l'étudiant ne lit jamais de journal"),
+    ("the student does not buy a newspaper", "l'étudiant n'achète pas de journal"),
+    ("the woman never reads a letter", None),
     # Adverbs move behind the verb, and pas comes between.
     ("the woman often reads a letter", "la femme lit souvent une lettre"),
     ("the cat always sleeps in the kitchen", "le chat dort toujours dans la cuisine"),
