@@ -9,40 +9,42 @@ from playground.ui.frame import open_page
 from playground.ui.steps import beside, chain, equation, look
 
 state, t = open_page("one_head")
-config = state.subject.run.config.model
+config = state.run.config.model
 
+picture = st.container()
 where, layer, index = pick_head(state, t)
 head = Head(state.reading, where, layer, index)
 row, col = head.sharpest()
-word = head.reading.predicted[row] if where == "cross" else head["weights"].axes[0].labels[row]
 
-st.markdown(look(head, t))
-matrices(
-    chain(head, config, t),
-    start="weights",
-    named=("weights", row, col),
-    alt=t("one_head.alt", layer=layer, head=index),
-    filename=t("one_head.file"),
-    key="one_head_chain",
-    t=t,
-    theme=state.theme,
-)
+with picture:
+    st.markdown(look(head, t))
+    matrices(
+        chain(head, config, t),
+        start="weights",
+        named=("weights", row, col),
+        alt=t("one_head.alt", layer=layer, head=index),
+        filename=t("one_head.file"),
+        key="one_head_chain",
+        t=t,
+        theme=state.theme,
+    )
 
-means, formula, attempt = st.columns([5, 4, 4], gap="large")
-with means:
-    st.markdown(f"**{t('one_head.means.heading')}**")
-    st.markdown(t.markdown(f"one_head.means.{where}"))
-    st.caption(t.markdown("one_head.means.caution"))
-with formula:
-    st.latex(equation(state.theme))
-    st.caption(t.markdown("one_head.source"))
-with attempt:
-    st.markdown(f"**{t('one_head.try.heading')}**")
-    st.markdown(t.markdown(f"one_head.try.{where}", word=word))
+if not state.present:
+    means, formula, attempt = st.columns([5, 4, 4], gap="large")
+    with means:
+        st.markdown(f"**{t('one_head.means.heading')}**")
+        st.markdown(t.markdown(f"one_head.means.{where}"))
+        st.caption(t.markdown("one_head.means.caution"))
+    with formula:
+        st.latex(equation(state.theme))
+        st.caption(t.markdown("one_head.source"))
+    with attempt:
+        st.markdown(f"**{t('one_head.try.heading')}**")
+        st.markdown(t.markdown(f"one_head.try.{where}", word=head.asking(row)))
 
 compared = beside(head, config, t)
 scaled, unscaled = (f"{largest_weight(block.array):.2f}" for block in compared)
-st.subheader(t("one_head.scaling.heading", d_head=config.d_head))
+st.subheader(t("one_head.scaling.heading", d_head=config.d_head), anchor=False)
 st.markdown(t.markdown("one_head.scaling.text", d_head=config.d_head, scaled=scaled, unscaled=unscaled))
 matrices(
     compared,

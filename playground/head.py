@@ -97,11 +97,16 @@ class Head:
         Of a decoder's cross-attention, the query's word is the one that it is about to write.
         """
         weights = self["weights"]
-        rows = self.reading.predicted if self.where == "cross" else weights.axes[0].labels
+        rows = tuple(self.asking(row) for row in range(weights.shape[0]))
         words = np.outer(_are_words(rows), _are_words(weights.axes[1].labels)) & (self.hidden == "")
         values = np.where(words, weights.values, -1.0) if words.any() else weights.values
         row, col = np.unravel_index(int(np.argmax(values)), values.shape)
         return int(row), int(col)
+
+    def asking(self, row: int) -> str:
+        """Return the word that a row of the weights belongs to; in cross-attention the one about to be written."""
+        words = self.reading.predicted if self.where == "cross" else self["weights"].axes[0].labels
+        return words[row]
 
     def even(self, row: int) -> float:
         """Return the weight of each key that a query may look at, were all of them the same; 0 if there is none."""

@@ -10,11 +10,14 @@ from playground.head import Head
 from playground.i18n import Translate
 from playground.ui.components.matrix import Block, Operand, largest
 
-# The formula of the paper's equation 1 in KaTeX; its symbols wear the colours of the picture.
+# Equation 1 of the paper in KaTeX, on two lines so that it fits a phone; its symbols wear the colours of the picture.
 EQUATION = (
-    r"\mathrm{{Attention}}(\textcolor{{{query}}}{{Q}},\textcolor{{{key}}}{{K}},\textcolor{{{value}}}{{V}})="
-    r"\mathrm{{softmax}}\!\left(\frac{{\textcolor{{{query}}}{{Q}}\,\textcolor{{{key}}}{{K^{{\top}}}}}}{{\sqrt{{d_k}}}}\right)"
-    r"\textcolor{{{value}}}{{V}}"
+    r"\begin{{aligned}}"
+    r"&\mathrm{{Attention}}(\textcolor{{{query}}}{{Q}},\textcolor{{{key}}}{{K}},\textcolor{{{value}}}{{V}})=\\[2pt]"
+    r"&\quad\mathrm{{softmax}}\!\left("
+    r"\frac{{\textcolor{{{query}}}{{Q}}\,\textcolor{{{key}}}{{K^{{\top}}}}}}{{\sqrt{{d_k}}}}"
+    r"\right)\textcolor{{{value}}}{{V}}"
+    r"\end{{aligned}}"
 )
 LAW = "softmax({query:Q} {key:K}^T / √d_k)"
 UNSCALED_LAW = "softmax({query:Q} {key:K}^T)"
@@ -32,13 +35,11 @@ def look(head: Head, t: Translate) -> str:
     """Return one sentence of Markdown on where the head looks most: words and numbers of its own weights."""
     row, col = head.sharpest()
     weights = head["weights"]
-    queries, keys = weights.axes
     itself = head.where != "cross" and row == col
     return t.markdown(
         "one_head.look.self" if itself else f"one_head.look.{head.where}",
-        word=queries.labels[row],
-        written=head.reading.predicted[row] if head.where == "cross" else "",
-        seen=keys.labels[col],
+        word=head.asking(row),
+        seen=weights.axes[1].labels[col],
         weight=f"{weights.values[row, col]:.2f}",
         even=f"{head.even(row):.2f}",
     )

@@ -375,7 +375,11 @@ class Picture {
 
   attach() {
     this.detach();
-    this.channel = link(this.data.group, (what) => this.mark(what && what.cell ? what.cell : null, what?.axes ?? null));
+    // Another picture of the page may show the same blocks, or others on the same axes.
+    this.channel = link(this.data.group, (what) => {
+      const own = what?.cell && this.at.has(what.cell.id) ? what.cell : null;
+      this.mark(own ?? (what ? null : this.pin), own ? null : what?.axes);
+    });
     this.watch = new ResizeObserver(() => {
       if (Math.abs(this.root.clientWidth - this.width) > 1) this.draw();
     });
@@ -683,7 +687,8 @@ class Picture {
     const { theme } = this.data;
     const named = cell ?? this.data.named;
     const lit = cell ? litBy(this.blocks, cell.id, cell.row, cell.col) : {};
-    for (const { block, geometry, marks, svg } of this.drawings) {
+    for (const drawing of this.drawings) {
+      const { block, geometry, marks, svg } = drawing;
       const shapes = [];
       const { left, top, cw, ch, rows, cols } = geometry;
       const area = { rows: [0, rows - 1], cols: [0, cols - 1] };
@@ -713,6 +718,9 @@ class Picture {
       const heard = axes && !cell ? { rows: axes[block.rows.name], cols: axes[block.cols.name] } : {};
       if (heard.rows < rows && block.rows.words) outline({ rows: [heard.rows, heard.rows], cols: null }, theme.focus, 2);
       if (heard.cols < cols && block.cols.words) outline({ rows: null, cols: [heard.cols, heard.cols] }, theme.focus, 2);
+      const quiet = shapes.length === 0 && !drawing.marked;
+      drawing.marked = shapes.length > 0;
+      if (quiet) continue;
       marks.replaceChildren(...shapes);
       // Side by side, the same row of the others is what one compares with.
       const twin = cell && this.data.layout === "row" && this.at.get(cell.id);
