@@ -1,0 +1,196 @@
+"""What a visitor chooses with: every widget of more than one page, and every widget's key.
+
+A widget only shows what the session says and tells it what was chosen. So nothing is lost when a page that had a
+widget is left, what a link restores appears in it, and it never offers what the model does not have: what is chosen
+is clamped before the widget is drawn, and where there is nothing to choose there is text instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import streamlit as st
+
+from playground.head import PLACES
+from playground.home import best_head
+from playground.i18n import LANGUAGES, Translate, literal
+from playground.ui.session import Session
+
+T = TypeVar("T", str, int)
+
+# Which attentions a model of each architecture has.
+ATTENTIONS: Mapping[str, tuple[str, ...]] = {
+    "encoder-decoder": ("encoder", "decoder", "cross"),
+    "encoder-only": ("encoder",),
+    "decoder-only": ("decoder",),
+}
+
+# A segmented control of more choices would fill the line, and a list is then easier to read.
+MOST_SEGMENTS = 8
+
+
+def pick_head(state: Session, t: Translate) -> tuple[str, int, int]:
+    """Let the visitor choose an attention head, one after the other: where, layer, head.
+
+    Returns:
+        A key of `playground.head.PLACES`, the layer, the head; all of them exist in this model.
+    """
+    model = state.run.config.model
+    places = [place for place in PLACES if place in ATTENTIONS[model.architecture]]
+    with _row("row_head"):
+        where = _pick(
+            "where", places, state.place(places, places[-1]), state, t("frame.pick.where"), lambda x: t(f"frame.where.{x}")
+        )
+        default = best_head(state.subject) if where == "cross" else (0, 0)
+        layer, head = _pick_layer_and_head(state, t, default)
+    return where, layer, head
+
+
+def pick_cross_head(state: Session, t: Translate) -> tuple[int, int]:
+    """Let the visitor choose a cross-attention head; returns (layer, head). At first the one that aligns best."""
+    with _row("row_cross_head"):
+        return _pick_layer_and_head(state, t, best_head(state.subject))
+
+
+def pick_stack(state: Session, t: Translate) -> str:
+    """Let the visitor choose encoder or decoder; text where the model has only one of them."""
+    with _row("pick_stack_row"):
+        return _pick_stack(state, t)
+
+
+def pick_layer(state: Session, t: Translate) -> tuple[str, int]:
+    """Let the visitor choose a layer; returns (stack, layer), both of which this model has."""
+    model = state.run.config.model
+    with _row("pick_layer_row"):
+        stack = _pick_stack(state, t)
+        layer, _ = state.layer_and_head(0, 0)
+        return stack, _pick("layer", range(model.n_layers), layer, state, t("frame.pick.layer"), str)
+
+
+def pick_example(state: Session, t: Translate) -> None:
+    """Offer the task's example sentences, each a button."""
+    st.caption(t("home.examples"))
+    with st.container(horizontal=True, gap="small", key="row_examples"):
+        for number, example in enumerate(state.task.examples):
+            st.button(
+                literal(example), key=f"pick_example_{number}", on_click=state.say, args=(example,), disabled=example == state.text
+            )
+
+
+def pick_run(state: Session, t: Translate) -> None:
+    """Let the visitor choose the model: a recording, or a run of one's own."""
+    titles = {run.id: run_title(state, t, run.id) for run in state.runs}
+    _mirror("pick_run", state.run_id)
+    st.selectbox(
+        t("frame.model"),
+        list(titles),
+        format_func=titles.__getitem__,
+        key="pick_run",
+        on_change=_tell,
+        args=(state.choose_run, "pick_run"),
+        filter_mode=None,
+    )
+
+
+def pick_step(state: Session, t: Translate) -> None:
+    """Let the visitor choose a recorded training step; plain text where there is only one."""
+    steps = state.run.steps
+    if len(steps) == 1:
+        st.text(t("frame.step.only", step=f"{steps[0]:,}"))
+        return
+    _mirror("pick_step", state.step)
+    st.select_slider(
+        t("frame.step.label"),
+        steps,
+        format_func=lambda step: f"{step:,}",
+        key="pick_step",
+        on_change=_tell,
+        args=(state.choose_step, "pick_step"),
+    )
+
+
+def type_text(state: Session, t: Translate) -> None:
+    """Let the visitor type what the model reads, with examples beside it."""
+    _mirror("type_text", state.typed)
+    st.text_input(
+        t("frame.text.label", language=t(state.task.src_language)),
+        key="type_text",
+        on_change=_tell,
+        args=(state.say, "type_text"),
+        autocomplete="off",
+    )
+
+
+def pick_language(state: Session, t: Translate) -> None:
+    """Let the visitor choose the language of the words."""
+    _segments("pick_language", list(LANGUAGES), state.lang, state.choose_language, t("frame.language"), LANGUAGES.__getitem__)
+
+
+def run_title(state: Session, t: Translate, run_id: str) -> str:
+    """Return what a run is called where one is chosen: its task for a recording, else what its maker called it."""
+    run = next(each for each in state.runs if each.id == run_id)
+    task = t(f"tasks.{run.task}.title")
+    if run.is_recording:
+        return task
+    key = "frame.run.yours" if run_id in state.own_runs else "frame.run.shared"
+    return t(key, title=run.title or task)
+
+
+def _pick_stack(state: Session, t: Translate) -> str:
+    places = ATTENTIONS[state.run.config.model.architecture]
+    stacks = [place for place in ("encoder", "decoder") if place in places]
+    chosen = state.picks.get("stack")
+    shown = str(chosen) if chosen in stacks else stacks[0]
+    return _pick("stack", stacks, shown, state, t("frame.pick.stack"), lambda stack: t(f"frame.where.{stack}"))
+
+
+def _pick_layer_and_head(state: Session, t: Translate, default: tuple[int, int]) -> tuple[int, int]:
+    model = state.run.config.model
+    layer, head = state.layer_and_head(*default)
+    layer = _pick("layer", range(model.n_layers), layer, state, t("frame.pick.layer"), str)
+    head = _pick("head", range(model.n_heads), head, state, t("frame.pick.head"), str)
+    return layer, head
+
+
+def _pick(
+    name: str, options: Sequence[T], shown: T, state: Session, label: str, words: Callable[[T], str]
+) -> T:
+    """Draw the widget of one pick, or text if there is one option only, and return what is chosen."""
+
+    def choose(value: T) -> None:
+        state.choose(**{name: value})
+
+    key = f"pick_{name}"
+    if len(options) == 1:
+        st.text(f"{label} {words(options[0])}")
+    elif len(options) <= MOST_SEGMENTS:
+        _segments(key, options, shown, choose, label, words)
+    else:
+        _mirror(key, shown)
+        st.selectbox(label, options, format_func=words, key=key, on_change=_tell, args=(choose, key), width=110)
+    return shown
+
+
+def _segments(
+    key: str, options: Sequence[T], shown: T, choose: Callable[[T], None], label: str, words: Callable[[T], str]
+) -> None:
+    _mirror(key, shown)
+    st.segmented_control(
+        label, options, format_func=words, key=key, on_change=_tell, args=(choose, key), required=True
+    )
+
+
+def _row(key: str) -> Any:
+    return st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key=key)
+
+
+def _mirror(key: str, value: object) -> None:
+    """Make the widget that is drawn next show `value`."""
+    st.session_state[key] = value
+
+
+def _tell(choose: Callable[[Any], None], key: str) -> None:
+    value = st.session_state.get(key)
+    if value is not None:
+        choose(value)

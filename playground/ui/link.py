@@ -1,0 +1,145 @@
+"""What a link holds, and both ways between it and a session. Pure: nothing here knows a browser.
+
+    /one_head?v=1&run=reverse&step=40&layer=1
+
+Only what differs from the default is written. Whatever a link says is taken for a stranger's text: it is clamped or
+falls back to the default, and what nobody knows vanishes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from playground.head import PLACES
+from playground.i18n import LANGUAGES
+
+# A change of a default would change old links, so it needs a new version.
+VERSION = "1"
+DEFAULT_LANGUAGE = next(iter(LANGUAGES))
+
+MAX_TEXT = 500  # characters
+MAX_STEP = 10**9
+
+# What pages let a visitor choose: the choices, or the largest of whole numbers from 0.
+PICKS: Mapping[str, tuple[str, ...] | int] = MappingProxyType(
+    {
+        "where": tuple(PLACES),
+        "stack": ("encoder", "decoder"),
+        "part": ("self_attn", "cross_attn", "ffn"),
+        "layer": 63,
+        "head": 127,
+    }
+)
+
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True)
+class View:
+    """What one visitor looks at, as far as it can be handed on.
+
+    Attributes:
+        language: A key of `LANGUAGES`.
+        present: Whether it is shown in a hall: no menu, no controls, large type.
+        run: Id of the run; the first recording if None.
+        step: The training step; the run's last if None.
+        text: What the model reads; the task's first example if None.
+        picks: What was chosen on pages: each name is one of `PICKS`.
+    """
+
+    language: str = DEFAULT_LANGUAGE
+    present: bool = False
+    run: str | None = None
+    step: int | None = None
+    text: str | None = None
+    picks: Mapping[str, str | int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def to_params(view: View) -> dict[str, str]:
+    """Return a link's parameters: what differs from the default, and the version if anything does."""
+    params: dict[str, str] = {}
+    if view.language != DEFAULT_LANGUAGE:
+        params["lang"] = view.language
+    if view.present:
+        params["present"] = "1"
+    if view.run is not None:
+        params["run"] = view.run
+    if view.step is not None:
+        params["step"] = str(view.step)
+    if view.text is not None:
+        params["text"] = view.text
+    params |= {name: str(view.picks[name]) for name in PICKS if name in view.picks}
+    return {"v": VERSION, **params} if params else {}
+
+
+def from_params(params: Mapping[str, str], *, language: str = DEFAULT_LANGUAGE) -> View:
+    """Return the view that a link describes; what makes no sense is as if it were not there.
+
+    Args:
+        params: The parameters, of whatever origin.
+        language: The visitor's own, for a link that says nothing: one without version was typed by hand.
+    """
+    default = DEFAULT_LANGUAGE if "v" in params else language
+    chosen = params.get("lang", default)
+    view = View(language=chosen if chosen in LANGUAGES else default, present=params.get("present") == "1")
+    if params.get("v", VERSION) != VERSION:
+        # Another version's defaults are unknown, so the rest would open as something else.
+        return view
+    run = params.get("run", "")
+    text = params.get("text", "")[:MAX_TEXT]
+    picks = {name: value for name in PICKS if (value := _picked(name, params.get(name))) is not None}
+    return View(
+        language=view.language,
+        present=view.present,
+        run=run if _RUN_ID.fullmatch(run) else None,
+        step=_whole(params.get("step"), MAX_STEP),
+        text=text if text.strip() else None,
+        picks=MappingProxyType(picks),
+    )
+
+
+class Turn(Enum):
+    """Which side of session and link follows the other."""
+
+    READ = "the session takes what the link says"
+    WRITE = "the link takes what the session says"
+
+
+def reconcile(
+    *, is_new: bool, has_chosen: bool, has_moved: bool, found: Mapping[str, str], known: Mapping[str, str]
+) -> Turn:
+    """Decide who follows whom at the beginning of a run of the script.
+
+    Args:
+        is_new: Whether this is the session's first run.
+        has_chosen: Whether the visitor has just used a control. The browser may then still show an older link.
+        has_moved: Whether the page is another than in the run before.
+        found: The parameters that the browser shows.
+        known: Those that the session wrote, or read, last.
+    """
+    if is_new:
+        return Turn.READ
+    if has_chosen or dict(found) == dict(known):
+        return Turn.WRITE
+    # The menu leads to a page without parameters. The view is kept; a link that was clicked or gone back to has some.
+    if has_moved and not found:
+        return Turn.WRITE
+    return Turn.READ
+
+
+def _picked(name: str, value: str | None) -> str | int | None:
+    allowed = PICKS[name]
+    if isinstance(allowed, int):
+        return _whole(value, allowed)
+    return value if value in allowed else None
+
+
+def _whole(value: str | None, largest: int) -> int | None:
+    """Return a whole number from 0, at most `largest`; None if the text is none."""
+    if value is None or not re.fullmatch(r"[0-9]{1,12}", value):
+        return None
+    return min(int(value), largest)
