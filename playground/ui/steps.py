@@ -107,6 +107,7 @@ def _sources(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
         added = f" + {{{role}:b}}^{capital}" if config.attention_bias else ""
         turned = f"{name}_unrotated" in head
         projected = f"{made_of} {matrix}{added}"
+        note = t(f"one_head.{name}.note.{kind}", **sizes)
         blocks.append(
             Block(
                 head[name],
@@ -118,7 +119,7 @@ def _sources(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
                 limit=None if name == "v" else limit,
                 operands=(Operand(start, row="row"),),
                 via=f"× {matrix}",
-                note=t(f"one_head.{name}.note.{kind}", **sizes) + (t("one_head.turned") if turned else ""),
+                note=t("one_head.turned", note=note) if turned else note,
                 stage=stage,
                 whole=head.whole(name).shape,
             )
@@ -135,6 +136,7 @@ def _comparison(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
     root = f"√{config.d_head}"
     size = f"{sqrt(config.d_head):.3g}"
     biased = " + b" if "bias" in head else ""
+    scaling = t("one_head.scores.note" if config.scale_scores else "one_head.scores.unscaled", root=root, size=size)
     law = "{query:Q} {key:K}^T" + (" / √d_k" if config.scale_scores else "") + biased
     hides = sorted({str(reason) for reason in head.hidden.flat} - {""})
     why = "_".join(hides) or "nothing"
@@ -160,8 +162,7 @@ def _comparison(head: Head, config: ModelConfig, t: Translate) -> list[Block]:
             limit=limit,
             operands=(Operand("raw_scores", row="row", col="col"),),
             via=(f"÷ {root}" if config.scale_scores else "÷ 1") + biased,
-            note=t("one_head.scores.note" if config.scale_scores else "one_head.scores.unscaled", root=root, size=size)
-            + (t("one_head.biased") if biased else ""),
+            note=t("one_head.biased", note=scaling) if biased else scaling,
             stage=stage,
             whole=whole,
         ),

@@ -197,7 +197,7 @@ def page() -> None:
 
 
 def test_every_layout_mounts():
-    at = AppTest.from_function(page).run()
+    at = AppTest.from_function(page, default_timeout=60).run()
     assert not at.exception
 
 
