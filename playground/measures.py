@@ -96,3 +96,8 @@ def shortlist(
 def mean_length(rows: LabelledArray) -> float:
     """Return the mean Euclidean length of the rows of `[pos, d_model]`."""
     return float(np.linalg.norm(rows.values.astype(np.float64), axis=-1).mean())
+
+
+def share_above_zero(values: LabelledArray) -> float:
+    """Return the share of numbers that are above zero, 0 to 1."""
+    return float((values.values > 0).mean())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from models import ModelConfig
+from collections.abc import Sequence
+from typing import cast
+
+from models import EncoderLayer, ModelConfig, Transformer
 from playground.figures.theme import Role
 from playground.i18n import Translate
 from playground.labelled import LabelledArray
@@ -157,6 +160,27 @@ def output(reading: Reading, config: ModelConfig, t: Translate) -> list[Block]:
             whole=probs.shape,
         ),
     ]
+
+
+def entrance(blocks: Sequence[Block], part: object) -> str:
+    """Return the id of the block that a door leads to: what a sublayer leaves, or the hidden units of the network.
+
+    Args:
+        blocks: Those of `layer`.
+        part: A sublayer, or anything else for the network.
+    """
+    wanted = dict(SUBLAYERS[:-1]).get(str(part), "hidden")
+    return wanted if wanted in {block.id for block in blocks} else "hidden"
+
+
+def layer_weights(model: Transformer, stack: str) -> dict[str, str]:
+    """Return how many weights a layer has, and its feed-forward network: `all` and `ffn`, as text."""
+    tower = model.encoder if stack == "encoder" else model.decoder
+    if tower is None:
+        raise ValueError(f"a model that is {model.config.architecture} has no {stack}")
+    first = cast(EncoderLayer, tower.layers[0])
+    counted = {"all": first, "ffn": first.ffn}
+    return {name: f"{sum(p.numel() for p in part.parameters()):,}" for name, part in counted.items()}
 
 
 class _Layer:
