@@ -291,8 +291,7 @@ class _Draft:
         self.towers.append(Tower(stack, Rect(left, bottom, width, top - bottom), self.side))
         self.rim = round(top - self.level)
         if config.final_norm:
-            picks = {"stack": stack}
-            self.stand("final_norm", "norm", form.norm, ARROW, f"{stack}.final_norm", "layer", picks=picks)
+            self.stand("final_norm", "norm", form.norm, ARROW, f"{stack}.final_norm", "layer")
         if stack == "encoder" and config.architecture == "encoder-decoder":
             self.stand(
                 "memory", "memory", form.memory, ARROW, "memory", "one_head", picks={"where": "cross"}, role="memory"
@@ -476,8 +475,8 @@ class _Draft:
         """Put a block somewhere and return its full name."""
         full = name if kind in ("linear", "softmax") else f"{self.stack}.{name}"
         chosen = dict(picks or {})
-        if page == "layer":
-            chosen.setdefault("stack", self.stack)
+        if page in ("layer", "embeddings"):
+            chosen["where"] = self.stack
         self.blocks.append(Block(full, kind, self.stack, tensor, repeated, page, chosen, rect, dict(sizes or {})))
         return full
 

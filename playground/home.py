@@ -48,6 +48,25 @@ def cross_attention(subject: Subject, layer: int, head: int) -> Shown:
     )
 
 
+def verdict(subject: Subject) -> tuple[str, str]:
+    """Return how the translation stands against the grammar's own, as a locale key, and the grammar's translation."""
+    if subject.example is None:
+        return "tasks.unchecked", ""
+    wanted = subject.task.detokenize(subject.example.tgt)
+    if not subject.finished:
+        return "home.verdict.unfinished", wanted
+    if not subject.exact:
+        return "home.verdict.differs", wanted
+    return f"home.verdict.{'exact_seen' if subject.task.trained_on(subject.src) else 'exact'}", wanted
+
+
+def shown_as(shown: Shown) -> tuple[str, str]:
+    """Return what there is to say about a head, as a locale key, and its share of the alignment in words."""
+    if shown.share is None:
+        return "home.shown_plain", ""
+    return "home.shown_best" if shown.is_best else "home.shown", f"{100 * shown.share:.0f} %"
+
+
 def turning_word(subject: Subject) -> int:
     """Return the position that writes the first target word for which the order turns back in the source.
 

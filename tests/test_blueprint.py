@@ -113,8 +113,7 @@ def test_every_block_is_a_door(model):
         page, picks = drawing.door(block.name, 1)
         assert page in PAGES
         assert picks.get("layer") == (1 if block.repeated else None)
-        assert ("where" in picks) == (page == "one_head")
-        assert ("stack" in picks) == (page == "layer")
+        assert ("where" in picks) == (page != "output")
 
 
 def test_figure_1_of_the_paper():
@@ -208,7 +207,7 @@ def test_the_card_covers_no_block():
 def test_a_door_clamps_its_layer():
     drawing = blueprint(config())
     assert drawing.door("decoder.cross_attn", 99) == ("one_head", {"where": "cross", "layer": 1})
-    assert drawing.door("encoder.ffn", -1) == ("layer", {"stack": "encoder", "layer": 0})
+    assert drawing.door("encoder.ffn", -1) == ("layer", {"where": "encoder", "layer": 0})
     assert drawing.door("softmax", 1) == ("output", {})
 
 

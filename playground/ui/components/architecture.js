@@ -3,7 +3,7 @@
 
 const TOP = 250; // steps of a byte, as in playground/thumbnail.py
 const HATCHED = { 254: "padding", 255: "causal" };
-const NARROW_BELOW = 540; // pixels of room
+const NARROW_BELOW = 560; // pixels of room
 const LEAST_TYPE = 12; // pixels on the screen
 
 /** The bytes of a thumbnail and how many there are a panel. */
@@ -151,7 +151,7 @@ function build(view) {
   view.arrows = plan.arrows.map((arrow) => drawArrow(arrow, theme, type));
   const towers = plan.towers.map((tower) => drawTower(view, tower, type));
   const blocks = plan.blocks.map((block) => drawBlock(view, block, type));
-  view.svg = el("svg", { class: "drawing", role: "group", "aria-label": data.alt }, [
+  view.svg = el("svg", { class: narrow ? "drawing narrow" : "drawing", role: "group", "aria-label": data.alt }, [
     defs,
     el("g", {}, towers),
     el("g", {}, view.arrows.map((arrow) => arrow.node)),
@@ -291,13 +291,13 @@ function labelBeside(node, block, said, type) {
     put(node, label, x + 36, y + h / 2, type.small + 0.5, "strong");
     return { x: x + 36 + textW + 6, y: y + 6, w: w - 36 - textW - 13, h: h - 12 };
   }
-  const right = Math.round(118 - 90 * (type.name / 14 - 1));
-  const room = w - right - 24;
+  const right = Math.round(112 - 90 * (type.name / 14 - 1));
+  const room = w - right - 27;
   const name = said.lines.length > 1 ? said.lines : wrapped(said.name, room, (text) => textWidth(text, type.name, 600));
   const marked = said.mark && name.length < 3 && h > 36;
-  const size = Math.min(type.name, (type.name * (room - 4)) / Math.max(...name.map((line) => textWidth(line, type.name, 600))));
+  const size = Math.min(type.name, (type.name * room) / Math.max(...name.map((line) => textWidth(line, type.name, 600))));
   put(node, name, x + 13, y + h / 2 - (marked ? 8 : 0), size, "strong", marked ? said.mark : "", type.small);
-  return { x: x + w - right - 12, y: y + 6, w: right, h: h - 12 };
+  return { x: x + w - right - 11, y: y + 6, w: right, h: h - 12 };
 }
 
 /** Name above, tensor below, both centred; returns the tensor's place if there is room. */
@@ -714,6 +714,9 @@ function standing(view) {
     for (const name of ["fill", "stroke", "stroke-width", "font-style", "font-weight", "opacity", "image-rendering"]) {
       twins[i].style.setProperty(name, style.getPropertyValue(name));
     }
+    // A program without this font must not let the letters run over what stands beside them.
+    const width = node.tagName === "text" && node.childElementCount === 0 && node.getComputedTextLength();
+    if (width) for (const [name, value] of [["textLength", width.toFixed(1)], ["lengthAdjust", "spacingAndGlyphs"]]) twins[i].setAttribute(name, value);
   });
   return copy;
 }

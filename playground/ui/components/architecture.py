@@ -10,7 +10,7 @@ Source of the figure's arrangement: Vaswani et al. 2017, figure 1. The drawing i
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
 from typing import Any
@@ -92,37 +92,24 @@ def architecture(
 
 
 def attention_lines(
-    weights: LabelledArray,
-    written: Sequence[str],
-    *,
-    theme: Theme,
-    t: Translate,
-    key: str,
-    layer: int,
-    head: int,
-    group: str,
+    weights: LabelledArray, *, theme: Theme, t: Translate, key: str, layer: int, head: int, group: str
 ) -> None:
     """Draw one head's cross-attention as lines between the sentence and its translation.
 
     Args:
-        weights: `[query, key]`, rows sum to 1; the keys labelled with the source words.
-        written: The word that each query writes (a query is read one word before the word that it writes).
+        weights: `[query, key]`, rows sum to 1; each query labelled with the word that it writes, which comes one word
+            after the word that it reads.
         theme: Colours and type.
         t: The words.
         key: Tells it from other components of the page.
         layer: Layer of the head.
         head: Its number.
         group: Pictures of the same group light up together, as those of `matrices` do.
-
-    Raises:
-        ValueError: If there is not one written word a query.
     """
-    queries, keys = weights.axes
-    if len(written) != len(queries):
-        raise ValueError(f"{weights.name} has {len(queries)} queries, but {len(written)} words are written")
+    written, source = (axis.labels for axis in weights.axes)
     best = weights.values.argmax(axis=1)  # [query]
     strongest = " ".join(
-        t("architecture.lines.strongest", target=word, source=keys.labels[int(at)])
+        t("architecture.lines.strongest", target=word, source=source[int(at)])
         for word, at in zip(written, best, strict=True)
     )
     data = common(
@@ -131,7 +118,7 @@ def attention_lines(
         alt=t("architecture.lines.alt", layer=layer, head=head, strongest=strongest),
         filename=t("architecture.lines.saved"),
     )
-    data |= {"src": list(keys.labels), "written": list(written), "weights": packed(weights.values), "group": group}
+    data |= {"src": list(source), "written": list(written), "weights": packed(weights.values), "group": group}
     _lines(key=key, data=data)
 
 
