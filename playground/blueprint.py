@@ -97,6 +97,8 @@ NARROW = Form(
 )
 FORMS = (WIDE, NARROW)
 
+SUBLAYERS = ("self_attn", "cross_attn", "ffn")
+
 # Levels: room for arrows between blocks, bottom to top.
 ARROW = 14  # a plain arrow
 FORK = 32  # an arrow that parts into query, key and value, with the residual leaving below
@@ -476,7 +478,10 @@ class _Draft:
         full = name if kind in ("linear", "softmax") else f"{self.stack}.{name}"
         chosen = dict(picks or {})
         if page in ("layer", "embeddings"):
-            chosen["where"] = self.stack
+            chosen["stack"] = self.stack
+        if page == "layer":
+            part = name.split(".")[0]
+            chosen["part"] = part if part in SUBLAYERS else SUBLAYERS[-1]
         self.blocks.append(Block(full, kind, self.stack, tensor, repeated, page, chosen, rect, dict(sizes or {})))
         return full
 

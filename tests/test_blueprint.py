@@ -12,7 +12,7 @@ from models import ModelConfig, Transformer, capture
 from playground.blueprint import FORMS, NARROW, WIDE, Blueprint, Form, Rect, blueprint
 
 ARCHITECTURES = ("encoder-decoder", "encoder-only", "decoder-only")
-PAGES = {"embeddings", "one_head", "layer", "output"}
+DOORS = {"embeddings": {"stack"}, "one_head": {"where"}, "layer": {"stack", "part"}, "output": set()}
 
 
 def config(**changes: Any) -> ModelConfig:
@@ -111,9 +111,8 @@ def test_every_block_is_a_door(model):
     drawing = blueprint(model)
     for block in drawing.blocks:
         page, picks = drawing.door(block.name, 1)
-        assert page in PAGES
         assert picks.get("layer") == (1 if block.repeated else None)
-        assert ("where" in picks) == (page != "output")
+        assert picks.keys() - {"layer"} == DOORS[page]
 
 
 def test_figure_1_of_the_paper():
@@ -207,7 +206,11 @@ def test_the_card_covers_no_block():
 def test_a_door_clamps_its_layer():
     drawing = blueprint(config())
     assert drawing.door("decoder.cross_attn", 99) == ("one_head", {"where": "cross", "layer": 1})
-    assert drawing.door("encoder.ffn", -1) == ("layer", {"where": "encoder", "layer": 0})
+    assert drawing.door("encoder.ffn", -1) == ("layer", {"stack": "encoder", "part": "ffn", "layer": 0})
+    assert drawing.door("decoder.cross_attn.add", 1) == (
+        "layer",
+        {"stack": "decoder", "part": "cross_attn", "layer": 1},
+    )
     assert drawing.door("softmax", 1) == ("output", {})
 
 

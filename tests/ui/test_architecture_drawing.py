@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,15 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 from models import ModelConfig, Transformer, capture
+from playground.blueprint import blueprint
 from playground.figures.theme import LIGHT
 from playground.i18n import LANGUAGES, Translate
 from playground.reading import Reading
 from playground.thumbnail import HIDDEN, TOP
 from playground.ui.components import architecture as component
+from playground.ui.link import PICKS
+
+ROOT = Path(__file__).parents[2]
 
 VOCABULARY = ("⟨pad⟩", "⟨bos⟩", "⟨eos⟩", "<b>&amp;", "$x$ :red[no]", "le", "chat", "noir", "the", "cat", "black")
 SRC = torch.tensor([[8, 10, 9, 2]])
@@ -123,11 +128,22 @@ def test_choices_are_clamped_to_what_there_is(sent):
     assert (sent.data["layer"], sent.data["head"], sent.data["at"]) == (1, 0, 2)
 
 
+def test_a_door_asks_only_for_what_a_link_can_say():
+    for model in (config(), config(norm_placement="pre"), config(architecture="encoder-only")):
+        plan = blueprint(model)
+        for block in plan.blocks:
+            page, picks = plan.door(block.name, 1)
+            assert (ROOT / "pages" / f"{page}.py").is_file()
+            for name, value in picks.items():
+                most = PICKS[name]
+                assert (value in most) if isinstance(most, tuple) else (0 <= int(value) <= most)
+
+
 @pytest.mark.parametrize(
     ("answer", "door"),
     [
         ({"block": "decoder.cross_attn", "layer": 0}, ("one_head", {"where": "cross", "layer": 0})),
-        ({"block": "encoder.ffn", "layer": 77}, ("layer", {"where": "encoder", "layer": 1})),
+        ({"block": "encoder.ffn", "layer": 77}, ("layer", {"stack": "encoder", "part": "ffn", "layer": 1})),
         ({"block": "linear", "layer": "x"}, ("output", {})),
         ({"block": "../../etc"}, None),
         ({}, None),
