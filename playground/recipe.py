@@ -1,4 +1,4 @@
-"""What is trained, and how: a `RunConfig` is a task, a model and a `Recipe`. With the seed in it, a run can be made again."""
+"""What is trained, and how: a `RunConfig` is a task, a model and a `Recipe`; by its seed a run can be made again."""
 
 from __future__ import annotations
 

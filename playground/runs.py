@@ -427,7 +427,7 @@ def _plain(value: float) -> float:
 
 
 def _is_number(value: object) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and abs(value) < 1e300  # type: ignore[arg-type,operator]
+    return type(value) in (int, float) and math.isfinite(value) and abs(value) < 1e300  # type: ignore[arg-type]
 
 
 def _parse(data: bytes) -> Any:

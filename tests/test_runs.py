@@ -185,7 +185,7 @@ def _write_for_ever(path: Path) -> None:
     weights = Trainer(CONFIG).state_dict()
     while True:
         for step in range(STEPS + 1):
-            writer.measured(**dict.fromkeys(COLUMNS, 1.5), **{})
+            writer.measured(**dict.fromkeys(COLUMNS, 1.5))
             writer.weights(step, weights)
             writer.progress(Progress("running", step))
 

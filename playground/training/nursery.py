@@ -1,9 +1,9 @@
 """Where workers are born: a process that has imported torch, the models and the trainer, and forks when asked.
 
 Importing takes seconds, a fork a few milliseconds. Python's own forkserver would do the same, but it has every child
-import the parent's `__main__` again, and while a Streamlit page runs, `__main__` is that page. Here a worker is given one
-end of a pipe and nothing else of its parent. Where forking is not safe (Windows has none; Apple's frameworks break in a
-forked child), each worker is a fresh process: slow to be born, so a few are kept in waiting.
+import the parent's `__main__` again, and while a Streamlit page runs, `__main__` is that page. Here a worker is given
+one end of a pipe and nothing else of its parent. Where forking is not safe (Windows has none; Apple's frameworks break
+in a forked child), each worker is a fresh process: slow to be born, so a few are kept in waiting.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ class Nursery:
             self._open()
 
     def born(self) -> Connection[Any, Any]:
-        """Start a worker and return our end of its pipe at once. It says `Ready` when it is; if it dies, the pipe ends."""
+        """Start a worker and return our end of its pipe at once.
+
+        It says `Ready` when it is; if it dies, the pipe ends.
+        """
         ours, theirs = Pipe()
         try:
             if self._forks:

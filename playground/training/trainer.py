@@ -1,4 +1,4 @@
-"""The training loop: one step is one batch, one backward pass, one update. It knows nothing of processes, pages or files."""
+"""The training loop: a step is a batch, a backward pass, an update. It knows nothing of processes, pages or files."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from torch import Tensor
 
 from models import Transformer, accuracy, label_smoothed_loss, noam_rate
 from playground.recipe import RunConfig
-from playground.tasks import TASKS, Example, encode_batch
+from playground.tasks import TASKS, encode_batch
 from playground.training.watching import Peek, Sample, exact_matches, peek, samples
 
 Ids = npt.NDArray[np.int64]
+
+POOL = 16  # batches whose sentences are sorted by length together
 
 
 @dataclass(frozen=True)
@@ -202,16 +204,24 @@ def sentences(task: str) -> tuple[Ids, Ids, Ids]:
 def _batches(task: str, rng: np.random.Generator, size: int) -> Iterator[tuple[Ids, Ids, Ids]]:
     """Give batches for ever: all training sentences in a random order, then again in another.
 
+    Sentences of about the same length come together, so that little of a batch is padding: of each `POOL` batches in a
+    row the sentences are sorted by length, cut into batches, and these shuffled.
+
     Yields:
         `src`, `tgt_in`, `tgt_out`, each `[batch, pos]`, padded to the longest of the batch.
+
+    Source: Vaswani et al. 2017, section 5.1.
     """
     src, tgt_in, tgt_out = sentences(task)
+    lengths = (src != 0).sum(axis=1) + (tgt_out != 0).sum(axis=1)  # [sentence]
     waiting = np.empty(0, dtype=np.int64)
     while True:
-        while len(waiting) < size:
+        while len(waiting) < POOL * size:
             waiting = np.concatenate([waiting, rng.permutation(len(src))])
-        chosen, waiting = waiting[:size], waiting[size:]
-        yield _cut(src[chosen]), _cut(tgt_in[chosen]), _cut(tgt_out[chosen])
+        pool, waiting = waiting[: POOL * size], waiting[POOL * size :]
+        by_length = pool[np.argsort(lengths[pool], kind="stable")]
+        for chosen in rng.permutation(by_length.reshape(POOL, size)):
+            yield _cut(src[chosen]), _cut(tgt_in[chosen]), _cut(tgt_out[chosen])
 
 
 def _cut(ids: Ids) -> Ids:

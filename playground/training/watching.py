@@ -1,4 +1,4 @@
-"""What is looked at while a model trains: translations of held-out sentences, and the attention maps of one sentence."""
+"""What is looked at while a model trains: translations of held-out sentences, attention maps of one sentence."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ENDLESS = RunConfig(
 )
 SHORT = replace(ENDLESS, recipe=replace(ENDLESS.recipe, steps=23))
 # Waiting for something that comes; a test that waits this long has failed.
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from playground.tasks import TASKS
 from playground.training import trainer as trainer_module
 from playground.training.engine import at_chance
 from playground.training.recording import diverged
-from playground.training.trainer import Diverged, Report, Trainer, available_devices
+from playground.training.trainer import POOL, Diverged, Report, Trainer, available_devices
 
 TINY = RunConfig(
     task="reverse",
@@ -158,12 +158,24 @@ def test_weights_are_handed_out_as_copies():
 
 
 def test_every_sentence_is_seen_once_before_any_is_seen_twice():
-    rows = [row for _, batch in zip(range(3), Trainer(TINY)._batches, strict=False) for row in batch[0].tolist()]
-    assert len(rows) == 15
-    train = TASKS["reverse"].train
-    batches = trainer_module._batches("reverse", np.random.default_rng(1), len(train))
-    src, _, _ = next(batches)
-    assert len(np.unique(src, axis=0)) == len(train)
+    n = len(TASKS["reverse"].train)
+    size = 97
+    batches = trainer_module._batches("reverse", np.random.default_rng(1), size)
+    seen = [tuple(row) for _ in range(n // size) for row in _wide(next(batches)[0])]
+    assert len(set(seen)) == len(seen)
+    everything = seen + [tuple(row) for _ in range(POOL + 1) for row in _wide(next(batches)[0])]
+    assert len(set(everything)) == n
+
+
+def _wide(ids: trainer_module.Ids) -> list[list[int]]:
+    return np.pad(ids, ((0, 0), (0, TASKS["reverse"].max_len - ids.shape[1]))).tolist()
+
+
+def test_sentences_of_one_length_come_together():
+    """Of a batch in any order, nearly a third would be padding."""
+    batches = trainer_module._batches("reverse", np.random.default_rng(1), 32)
+    padding = [(next(batches)[0] == 0).mean() for _ in range(5 * POOL)]
+    assert np.mean(padding) < 0.06
 
 
 def test_batches_are_padded_to_their_longest_sentence_only():
