@@ -1,6 +1,6 @@
 """The Transformer of "Attention Is All You Need" (Vaswani et al. 2017) and its descendants, in torch alone."""
 
-from models.attention import CrossAttention, MultiHeadAttention, SelfAttention, attend, attend_unwatched
+from models.attention import CrossAttention, MultiHeadAttention, SelfAttention, attend
 from models.cache import Entries, KVCache, LayerCache
 from models.config import CHOICES, ModelConfig
 from models.decoding import Step, greedy
@@ -13,6 +13,7 @@ from models.recipe import accuracy, label_smoothed_loss, noam_rate
 from models.tap import NO_TAP, Edit, Recorder, Tap
 from models.trace import AXES, Trace, capture, inspecting, zero_head
 from models.transformer import Stack, Transformer
+from models.unwatched import attend_unwatched
 
 __all__ = [
     "ACTIVATIONS",

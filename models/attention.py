@@ -12,6 +12,7 @@ from models.cache import Entries, LayerCache
 from models.config import ModelConfig
 from models.masks import View, check_mask
 from models.tap import NO_TAP, Tap
+from models.unwatched import attend_unwatched
 
 
 def attend(
@@ -63,21 +64,6 @@ def attend(
     return tap("z", weights @ v)
 
 
-def attend_unwatched(q: Tensor, k: Tensor, v: Tensor, addend: Tensor, *, scale: float | None = None) -> Tensor:
-    """Return what `attend` does, from one fused kernel that keeps none of the steps.
-
-    Args:
-        q: As for `attend`; so are the others.
-        k: `[batch, kv_head, key, d_head]`.
-        v: `[batch, kv_head, key, d_head]`.
-        scale: `1/√d_head` if None.
-        addend: Added to the scaled scores, −∞ where a query may not look; broadcasts to `[batch, head, query, key]`.
-    """
-    return F.scaled_dot_product_attention(
-        q, k, v, attn_mask=addend.to(q.dtype), scale=scale, enable_gqa=q.shape[1] != k.shape[1]
-    )
-
-
 class MultiHeadAttention(nn.Module):
     """MultiHead(Q, K, V) = Concat(head_1, …, head_h) W_O, head_i = Attention(Q W_Q^i, K W_K^i, V W_V^i).
 
@@ -119,9 +105,12 @@ class MultiHeadAttention(nn.Module):
     def _by_head(self, which: int) -> Tensor:
         return self.W_QKV.view(len(self.W_QKV), -1, self.d_head).transpose(0, 1).split_with_sizes(self.n_heads)[which]
 
-    def split_heads(self, x: Tensor) -> Tensor:
-        """Cut `[batch, pos, heads · d_head]` into heads: `[batch, head, pos, d_head]`."""
-        return x.reshape(*x.shape[:2], -1, self.d_head).transpose(1, 2)
+    def split_heads(self, x: Tensor, n_heads: list[int]) -> tuple[Tensor, ...]:
+        """Cut `[batch, pos, heads · d_head]` into heads, and those into parts: each `[batch, head, pos, d_head]`."""
+        batch, n_pos, _ = x.shape
+        # Heads outermost in memory, one copy for all parts: see `attend_unwatched`.
+        heads = x.view(batch, n_pos, -1, self.d_head).permute(2, 0, 1, 3).contiguous()  # [head, batch, pos, d_head]
+        return tuple(part.transpose(0, 1) for part in heads.split_with_sizes(n_heads))
 
     def mix(self, q: Tensor, k: Tensor, v: Tensor, view: View, tap: Tap) -> Tensor:
         """Attend in every head, lay the heads side by side, project: `[batch, query, d_model]`."""
@@ -151,7 +140,7 @@ class SelfAttention(MultiHeadAttention):
             `[batch, query, d_model]`.
         """
         qkv = F.linear(x, self.W_QKV.T, self.b_QKV)  # [batch, query, all heads · d_head]
-        q, k, v = (self.split_heads(each) for each in qkv.split_with_sizes(self.widths, dim=-1))
+        q, k, v = self.split_heads(qkv, self.n_heads)
         q, k = view.turn("q", q, tap), view.turn("k", k, tap)
         if cache is not None:
             k, v = cache.own.extend(k, v)
@@ -180,10 +169,10 @@ class CrossAttention(MultiHeadAttention):
         n_q = self.widths[0]
         W_Q, W_KV = self.W_QKV.split_with_sizes([n_q, sum(self.widths) - n_q], dim=1)
         b_Q, b_KV = (None, None) if self.b_QKV is None else self.b_QKV.split_with_sizes([n_q, sum(self.widths) - n_q])
-        q = self.split_heads(F.linear(x, W_Q.T, b_Q))
+        (q,) = self.split_heads(F.linear(x, W_Q.T, b_Q), self.n_heads[:1])
         if cache is not None and cache.cross is not None:
             return self.mix(q, cache.cross.k, cache.cross.v, view, tap)
-        k, v = (self.split_heads(each) for each in F.linear(memory, W_KV.T, b_KV).chunk(2, dim=-1))
+        k, v = self.split_heads(F.linear(memory, W_KV.T, b_KV), self.n_heads[1:])
         if cache is not None:
             cache.cross = Entries(k.contiguous(), v.contiguous())
         return self.mix(q, k, v, view, tap)

@@ -16,12 +16,14 @@ from models.masks import View
 from models.norms import NORMS
 from models.tap import NO_TAP, Tap
 
+_LANE = 2**16  # values that 16 random bits take
+
 
 class Dropout(nn.Module):
     """In training, sets a share of the numbers to 0 and makes the others larger, so that the mean stays.
 
     Attributes:
-        share: Of numbers that are set to 0.
+        share: Of numbers that are set to 0, rounded to a multiple of 2⁻¹⁶.
         generator: Where chance comes from; torch's global generator if None.
 
     Source: Srivastava et al. 2014.
@@ -36,12 +38,31 @@ class Dropout(nn.Module):
         """Return `x` with some of its numbers gone, or as it is outside training."""
         if not self.training or self.share == 0.0:
             return x
-        keep = torch.empty_like(x).bernoulli_(1 - self.share, generator=self.generator)
-        return x * keep.div_(1 - self.share)
+        return x * self._kept(x).mul_(self._gain)
 
     def add(self, residual: Tensor, out: Tensor) -> Tensor:
-        """Return residual + dropout(out)."""
-        return residual + self.forward(out)
+        """Return residual + dropout(out), in one operation."""
+        if not self.training or self.share == 0.0:
+            return residual + out
+        return torch.addcmul(residual, out, self._kept(out), value=self._gain)
+
+    @property
+    def _threshold(self) -> int:
+        return min(round(self.share * _LANE), _LANE - 1)
+
+    @property
+    def _gain(self) -> float:
+        return _LANE / (_LANE - self._threshold)
+
+    def _kept(self, x: Tensor) -> Tensor:
+        """Draw 1 for each number that stays and 0 for each that goes, in the shape of `x`."""
+        if x.device.type != "cpu":
+            return torch.empty_like(x).bernoulli_(1 / self._gain, generator=self.generator)
+        # Four lanes of 16 bits from each draw: several times faster than a draw for each number.
+        draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64)
+        draws.random_(-(2**63), None, generator=self.generator)
+        lanes = draws.view(torch.int16)[: x.numel()].view(x.shape)  # from −2¹⁵ to 2¹⁵ − 1
+        return torch.ge(lanes, self._threshold - _LANE // 2, out=torch.empty_like(x))
 
 
 class PostNorm(nn.Module):
