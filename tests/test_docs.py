@@ -268,3 +268,20 @@ def test_hosting_names_every_variable_that_is_read():
     asked = set(re.findall(r"\bPLAYGROUND_[A-Z_]+", source))
     table = {row[0].strip("`") for row in rows(read("docs/hosting.md"), "## Environment")}
     assert {name for name in table if name.startswith("PLAYGROUND_")} == asked
+
+
+def test_lecturing_names_every_parameter_of_a_link():
+    from playground.ui.link import PICKS, View, to_params
+
+    everything = View(language="zh", present=True, run="r", step=1, text="x", picks=dict.fromkeys(PICKS, "0"))
+    named = {name for row in rows(read("docs/lecturing.md"), "## Links") for name in re.findall(r"`([^`]+)`", row[0])}
+    assert named == to_params(everything).keys()
+
+
+def test_lecturing_names_every_key_of_the_app():
+    """The shortcuts that buttons have; a component's own keys are its own test's business."""
+    source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "playground/ui").glob("*.py"))
+    shortcuts = set(re.findall(r"shortcut=\"([^\"]+)\"", source))
+    named = {name for row in rows(read("docs/lecturing.md"), "## Keys") for name in re.findall(r"`([^`]+)`", row[0])}
+    assert shortcuts
+    assert named >= shortcuts

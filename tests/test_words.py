@@ -123,7 +123,7 @@ def test_chinese_and_latin_words_are_set_apart_in_one_way():
 
 def test_chinese_is_written_in_chinese():
     def is_said(text: str) -> bool:
-        return len(re.findall(r"[A-Za-z]{3,}", prose(text))) >= 2
+        return len(re.findall(r"[A-Za-z]{3,}", prose(text))) >= 2 and " " in text  # the name of a file has none
 
     chinese = re.compile(f"[{CJK}]")
     said = [key for key, text in words("en").items() if is_said(text) and key in words("zh")]
@@ -179,13 +179,14 @@ def asked_keys() -> Iterator[tuple[str, str]]:
 
 def named_keys() -> set[str]:
     """Return patterns for all texts in the app that could be keys: in a table, an error, a call of `t`."""
-    found: set[str] = set()
+    # A page's area may be what varies, as in `t(f"{page.name}.title")`; it is one word.
+    found = {re.sub(r"^\.\+", "[^.]+", pattern) for _, pattern in asked_keys() if "\\." in pattern}
     stems = "|".join(re.escape(path.stem) for path in (LOCALE / DEFAULT).glob("*.toml"))
     for tree in app_sources().values():
         for node in ast.walk(tree):
             if isinstance(node, ast.Constant | ast.JoinedStr | ast.BinOp):
                 pattern = text_of(node)
-                # A pattern must begin with an area, else `f"{a}.{b}"` would use up every key.
+                # Elsewhere a pattern must begin with an area, else `f"{a}.{b}"` would use up every key.
                 if pattern and re.match(rf"(?:{stems})\\?\.", pattern):
                     found.add(pattern)
     return found
@@ -222,9 +223,11 @@ def test_every_word_is_used():
 
 
 def docstrings(tree: ast.Module) -> set[int]:
-    """Return the identities of the nodes that describe a module, a class, a function or an attribute."""
+    """Return the identities of the nodes that describe: docstrings, and the values of an enumeration."""
     found: set[int] = set()
     for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Enum" for base in node.bases):
+            found |= {id(inner) for inner in ast.walk(node)}
         for statement in getattr(node, "body", []) if not isinstance(node, ast.Lambda | ast.IfExp) else []:
             match statement:
                 case ast.Expr(value=ast.Constant(value=str()) as text):
