@@ -199,12 +199,13 @@ function geometryOf(block, type, cell, large, least = 0) {
   const widths = block.cols.labels.map((label) => textWidth(clipped(label), type.label));
   const upright = block.cols.words && Math.max(0, ...widths) > cell - 3;
   const head = Math.round(type.label * 1.5);
-  const labels = Math.max(least, upright ? Math.ceil(Math.max(...widths)) + 8 : head);
+  const own = upright ? Math.ceil(Math.max(...widths)) + 8 : head;
+  const labels = Math.max(least, own);
   const tall = large && block.cols.words ? Math.min(cell, Math.max(type.row, 520 / rows)) : type.row;
   const ch = Math.round(rows > 20 ? Math.max(type.label + 3, Math.min(tall, 560 / rows)) : tall);
   const left = gutterOf(block, type) + EDGE;
   const top = head + labels + EDGE;
-  return { rows, cols, cw: cell, ch, left, top, head, labels, upright, type,
+  return { rows, cols, cw: cell, ch, left, top, head, labels, own, upright, type,
     width: left + cols * cell + EDGE, height: top + rows * ch + EDGE };
 }
 
@@ -257,7 +258,7 @@ function drawMatrix(block, numbers, geometry, theme, id) {
 }
 
 function drawLabels(block, geometry, theme) {
-  const { rows, cols, cw, ch, left, top, labels, upright, type } = geometry;
+  const { rows, cols, cw, ch, left, top, own, upright, type } = geometry;
   const size = { "font-size": type.label };
   const text = (label, attrs, most) => el("text", { fill: theme.text, ...attrs }, clipped(label, most));
   const middle = (row) => top + row * ch + ch / 2 + type.label * 0.35;
@@ -276,7 +277,7 @@ function drawLabels(block, geometry, theme) {
         return text(label, { ...turn, "data-at": col, fill: block.cols.words ? theme.text : theme.muted });
       })),
     el("text", { ...corner, x: left - 8, y: top - 7 }, `${block.rows.short} ↓`),
-    el("text", { fill: theme.muted, x: left, y: top - labels - 5 }, axisTitle(block.cols, geometry)),
+    el("text", { fill: theme.muted, x: left, y: top - own - 5 }, axisTitle(block.cols, geometry)),
   ]);
 }
 
@@ -517,10 +518,12 @@ class Picture {
     });
     const gap = result ? ARROW : 36;
     const width = this.width - 2;
-    // In a chain one line is worth more than numbers in every cell: first the operands, then the result give way.
-    const tries = [(want) => want.full, (want, i) => (blocks[i] === result ? want.full : want.narrow), (want) => want.narrow];
-    const ways = (result ? tries : tries.slice(0, 1)).map((way) => fitted(wants.map(way), width, gap));
-    const lines = ways.find((way) => way.length === 1) ?? ways[0];
+    // One line is worth more than level labels: all give way as long as numbers fit, else the operands, else all.
+    const ways = [(want) => want.full, (want) => want.narrow, (want, i) => (blocks[i] === result ? want.full : want.narrow)];
+    const tries = ways.map((way) => fitted(wants.map(way), width, gap));
+    const holds = (lines) => lines[0].every(({ index, cell }) => !blocks[index].cols.words || cell >= 2.55 * type.number);
+    const single = tries.filter((lines) => lines.length === 1);
+    const lines = single.find(holds) ?? (result ? (single.at(-1) ?? tries[0]) : (single[1] ?? tries[0]));
     return html(
       "div",
       { class: "panel", role: result ? "tabpanel" : undefined },
