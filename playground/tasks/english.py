@@ -230,10 +230,7 @@ class _Reader:
         parts: dict[str, object] = {}
         auxiliary = self._take("is", "are", "does", "do", "did")
         parts["negated"] = bool(self._take("not"))
-        if auxiliary in ("is", "are"):
-            verbs = self._after_be()
-        else:
-            verbs = self._after_subject(past=auxiliary == "did")
+        verbs = self._after_be() if auxiliary in ("is", "are") else self._after_subject(past=auxiliary == "did")
         if not verbs:
             return
         parts["object"] = self._noun_phrase()

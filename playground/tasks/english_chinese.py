@@ -91,7 +91,16 @@ VERBS = {
 }
 _MODALS = {"like": "喜欢", "want": "想"}
 _TIMES = {"every day": "每天", "yesterday": "昨天"}
-_DETERMINERS = {"a": "一", "my": "我的", "that": "那", "these": "这些", "this": "这", "those": "那些", "three": "三", "two": "两"}
+_DETERMINERS = {
+    "a": "一",
+    "my": "我的",
+    "that": "那",
+    "these": "这些",
+    "this": "这",
+    "those": "那些",
+    "three": "三",
+    "two": "两",
+}
 # Where one can be: the preposition and the noun, and what Chinese puts behind it.
 _PLACES = {
     ("at", "home"): "",
@@ -218,8 +227,13 @@ def _covered(clause: Clause) -> bool:
         # "Not interesting" is 没意思, and "the student is clever" would be read as all students.
         wrong = (clause.negated and said == "有趣") or said == "好"
         return (
-            definite and subject.determiner != "the" and clause.negated != clause.very and not wrong
-            and thing is None and clause.place is None and not clause.time
+            definite
+            and subject.determiner != "the"
+            and clause.negated != clause.very
+            and not wrong
+            and thing is None
+            and clause.place is None
+            and not clause.time
         )
     return (definite or not clause.negated) and _is_said_so(clause, definite)
 
@@ -244,8 +258,10 @@ def _is_said_so(clause: Clause, definite: bool) -> bool:
             return False
         if clause.verb == "have":
             return counted and (not clause.negated or (thing is not None and thing.determiner == "a"))
-        return pointed or (thing is not None and generic and thing.plural) or (
-            thing is not None and thing.determiner == "my"
+        return (
+            pointed
+            or (thing is not None and generic and thing.plural)
+            or (thing is not None and thing.determiner == "my")
         )
     if clause.tense == "progressive":
         return not (clause.negated or time or clause.adverb)
@@ -259,12 +275,17 @@ def _is_said_so(clause: Clause, definite: bool) -> bool:
     if not definite or time == "yesterday":
         return False
     if clause.negated:
-        return generic and not (time or clause.adverb) and (thing is not None or clause.place is not None)
+        return (
+            generic
+            and clause.verb != "buy"
+            and not (time or clause.adverb)
+            and (thing is not None or clause.place is not None)
+        )
     if time or clause.adverb:
         return not (time and clause.adverb) and (generic or (counted and time != ""))
     # "They read books" may be past as well.
-    ambiguous = clause.verb == "read" and clause.subject.plural
-    return generic and not ambiguous and (thing is not None or clause.verb == "work" and clause.place is not None)
+    unclear = clause.verb == "read" and clause.subject.plural
+    return generic and not unclear and clause.verb in ("eat", "drink", "read")
 
 
 def _is_good(phrase: NounPhrase) -> bool:
@@ -291,6 +312,7 @@ def _is_good(phrase: NounPhrase) -> bool:
     )
 
 
+_SMALL = (("small", "black"), ("small", "white"))
 # What goes together, so that every sentence makes sense.
 _DESCRIBED: dict[str, tuple[tuple[str, ...], ...]] = {
     "apple": (("big",), ("small",), ("red",)),
@@ -298,44 +320,62 @@ _DESCRIBED: dict[str, tuple[tuple[str, ...], ...]] = {
     "book": (("new",), ("old",), ("good",), ("interesting",)),
     "boy": (("small",), ("clever",), ("cute",)),
     "cake": (("big",), ("small",)),
-    "car": (("new",), ("old",), ("beautiful",)),
-    "cat": (("small",), ("big",), ("black",), ("white",), ("old",), ("cute",), ("small", "black"), ("small", "white")),
+    "car": (("new",), ("old",), ("old",), ("beautiful",)),
+    "cat": (("small",), ("big",), ("black",), ("white",), ("old",), ("cute",), *_SMALL, *_SMALL),
     "child": (("clever",), ("cute",)),
     "doctor": (("old",), ("new",), ("good",), ("young",)),
-    "dog": (("small",), ("big",), ("black",), ("white",), ("old",), ("clever",), ("small", "black"), ("small", "white")),
-    "dress": (("new",), ("old",), ("red",), ("white",), ("black",), ("beautiful",), ("beautiful", "red")),
+    "dog": (("small",), ("big",), ("black",), ("white",), ("old",), ("clever",), *_SMALL, *_SMALL),
+    "dress": (
+        ("new",),
+        ("old",),
+        ("old",),
+        ("red",),
+        ("white",),
+        ("black",),
+        ("beautiful",),
+        *[("beautiful", "red")] * 2,
+    ),
     "egg": (("big",), ("small",)),
     "fish": (("big",), ("small",)),
     "flower": (("red",), ("white",), ("beautiful",)),
     "friend": (("new",), ("old",), ("good",)),
     "girl": (("small",), ("clever",), ("beautiful",), ("young",)),
-    "hat": (("new",), ("old",), ("red",), ("white",), ("black",), ("big",), ("beautiful",), ("beautiful", "white")),
+    "hat": (
+        ("new",),
+        ("old",),
+        ("red",),
+        ("white",),
+        ("black",),
+        ("big",),
+        ("beautiful",),
+        *[("beautiful", "red")] * 2,
+    ),
     "horse": (("small",), ("white",), ("black",), ("old",), ("beautiful",)),
     "student": (("new",), ("good",), ("clever",), ("young",)),
     "teacher": (("new",), ("good",), ("young",)),
-    "umbrella": (("new",), ("old",), ("red",), ("black",), ("big",), ("small",)),
+    "umbrella": (("new",), ("old",), ("old",), ("red",), ("black",), ("big",), ("small",)),
 }
 _SAID = {
-    "bird": ("small", "beautiful", "cute"),
-    "book": ("new", "old", "expensive", "interesting", "interesting"),
+    "bird": ("small", "old", "beautiful", "cute"),
+    "book": ("new", "old", "old", "expensive", "interesting", "interesting"),
     "boy": ("clever", "cute"),
     "cake": ("big", "small", "expensive"),
-    "car": ("new", "old", "expensive", "beautiful"),
-    "cat": ("big", "small", "old", "cute", "clever"),
+    "car": ("new", "old", "old", "expensive", "beautiful"),
+    "cat": ("big", "small", "old", "old", "cute", "clever"),
     "child": ("clever", "cute"),
     "doctor": ("young",),
-    "dog": ("big", "small", "old", "cute", "clever"),
-    "dress": ("new", "old", "expensive", "beautiful"),
+    "dog": ("big", "small", "old", "old", "cute", "clever"),
+    "dress": ("new", "old", "old", "expensive", "beautiful"),
     "flower": ("expensive", "beautiful"),
     "girl": ("clever", "cute", "beautiful", "young"),
     "hat": ("new", "old", "big", "expensive", "beautiful"),
-    "horse": ("old", "beautiful", "clever"),
+    "horse": ("old", "old", "big", "beautiful", "clever"),
     "she": ("clever", "beautiful", "young"),
     "he": ("clever", "young"),
     "student": ("clever", "young"),
     "teacher": ("young",),
     "they": ("clever", "young"),
-    "umbrella": ("new", "old", "big", "expensive", "beautiful"),
+    "umbrella": ("new", "old", "old", "big", "expensive", "beautiful"),
 }
 _THINGS = ("book", "car", "dress", "flower", "hat", "umbrella")
 _INSIDE = (("at", "home"), ("at", "school"), ("in", "garden"), ("in", "library"), ("in", "park"))
@@ -355,7 +395,8 @@ class _Use:
 _SUBJECTS = (*_PEOPLE, *_PEOPLE, *PRONOUNS, *PRONOUNS)
 _USES = (
     ("buy", _Use(_SUBJECTS, (*_THINGS, "apple", "cake", "fish"), (("in", "shop"),))),
-    ("drink", _Use((*_SUBJECTS, "cat", "dog"), _DRINKS, _EATING)),
+    ("drink", _Use(_SUBJECTS, _DRINKS, _EATING)),
+    ("drink", _Use(("cat", "dog", "horse"), ("water",), (("in", "garden"), ("in", "kitchen")))),
     ("eat", _Use(_SUBJECTS, ("apple", "cake", "egg", "fish"), _EATING)),
     ("eat", _Use(("cat",), ("fish",), (("in", "kitchen"), ("in", "garden")))),
     ("read", _Use(_SUBJECTS, ("book", "book", "letter"), _INSIDE)),
@@ -392,7 +433,7 @@ class _Drawer:
         tense, modal, time, adverb, negated = "present", "", "", "", False
         if kind < 0.35:
             tense = "progressive"
-        elif kind < 0.65 and use.objects or kind < 0.42:
+        elif (kind < 0.65 and use.objects) or kind < 0.42:
             tense, negated = "past", not use.objects or self._chance(0.4)
             time = "yesterday" if self._chance(0.5) else ""
         elif kind < 0.85:
@@ -419,12 +460,20 @@ class _Drawer:
             determiners = tuple(word for word in determiners if word not in _POINTING)
         thing = self._phrase(self._one_of(use.objects), determiners) if use.objects else None
         preposition, place = "in", None
-        if not (negated and tense == "past") and self._chance(0.6):
+        if not (negated and tense == "past") and self._chance(0.7):
             preposition, noun = use.places[int(self._random() * len(use.places))]
             place = NounPhrase(noun, "" if preposition == "at" else "the")
         return Clause(
-            subject, verb, thing, tense=tense, negated=negated, modal=modal, adverb=adverb,
-            preposition=preposition, place=place, time=time,
+            subject,
+            verb,
+            thing,
+            tense=tense,
+            negated=negated,
+            modal=modal,
+            adverb=adverb,
+            preposition=preposition,
+            place=place,
+            time=time,
         )
 
     def _property(self) -> Clause:
@@ -447,7 +496,7 @@ class _Drawer:
         thing = self._phrase(noun, ("", "", "this", "that", "these", "those"))
         return Clause(subject, "like", thing, negated=self._chance(0.4))
 
-    def _phrase(self, noun: str, determiners: tuple[str, ...], described: float = 0.4) -> NounPhrase:
+    def _phrase(self, noun: str, determiners: tuple[str, ...], described: float = 0.55) -> NounPhrase:
         if noun in PRONOUNS:
             return NounPhrase(noun, "", (), PRONOUNS[noun])
         determiner = self._one_of(determiners)

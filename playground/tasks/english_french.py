@@ -16,7 +16,7 @@ from playground.tasks.example import Example, Marked, aligned
 from playground.tasks.task import Task, without_specials
 
 _VOWELS = "aeiouhéêœ"
-_N_DRAWN = 11_000
+_N_DRAWN = 9_000
 _LONGEST = 12
 
 
@@ -60,6 +60,7 @@ NOUNS = {
     "bird": Noun("oiseau", "oiseaux"),
     "book": Noun("livre", "livres"),
     "boy": Noun("garçon", "garçons"),
+    "car": Noun("voiture", "voitures", feminine=True),
     "cat": Noun("chat", "chats"),
     "child": Noun("enfant", "enfants"),
     "dog": Noun("chien", "chiens"),
@@ -198,7 +199,8 @@ def _noun_phrase(phrase: NounPhrase, role: str, denied: bool) -> tuple[Marked, .
     """Return a noun phrase in French; after a negation `a` is `de`: `il ne mange pas de pomme`."""
     noun = NOUNS[phrase.noun]
     shown = noun.many if phrase.plural else noun.one
-    before, after = [], []
+    before: list[Marked] = []
+    after: list[Marked] = []
     for name in phrase.adjectives:
         adjective = ADJECTIVES[name]
         form = adjective.forms[noun.feminine + 2 * phrase.plural]
@@ -227,6 +229,7 @@ _DESCRIBED = {
     **dict.fromkeys(_CHILDREN, ("small", "beautiful", "tired")),
     "apple": ("small", "beautiful", "red"),
     "book": ("small", "old", "beautiful", "red", "black"),
+    "car": ("small", "big", "old", "beautiful", "black", "black", "red", "white"),
     "dog": ("small", "big", "old", "young", "beautiful", "black", "white"),
     "egg": ("small", "white"),
     "fish": ("small", "beautiful", "red", "black", "white"),
@@ -255,23 +258,43 @@ class _Use:
 
 # A noun that stands here twice is drawn twice as often: rare words would take long to learn.
 _USES = (
-    ("buy", _Use(_PEOPLE, ("apple", "egg", "egg", *_DRINKS, *_PRINTED, "letter", "flower", "flower", "house", "horse"))),
+    (
+        "buy",
+        _Use(_PEOPLE, ("apple", "egg", "egg", *_DRINKS, *_PRINTED, "letter", "flower", "car", "car", "house")),
+    ),
     ("chase", _Use(("cat", "dog"), ("bird", "cat"), ("garden", "house", "kitchen", "park"))),
     ("drink", _Use((*_PEOPLE, "cat", "dog"), _DRINKS, ("garden", "kitchen"))),
     ("drink", _Use(_OUTSIDE, ("water",), ("garden", "park"))),
     ("eat", _Use(_PEOPLE, ("apple", "apple", "egg", "egg", "fish"), ("garden", "kitchen", "park", "school"))),
     ("eat", _Use(("cat", "dog"), ("egg", "fish"), ("garden", "kitchen"))),
     ("eat", _Use(_OUTSIDE, ("apple",), ("garden", "park"))),
-    ("like", _Use(_PEOPLE, (*_CHILDREN, *_ANIMALS, "woman", "apple", "letter", *["flower", "house"] * 3), (), False)),
+    (
+        "like",
+        _Use(_PEOPLE, (*_CHILDREN, *_ANIMALS, "woman", "apple", "letter", *["car", "flower", "house"] * 2), (), False),
+    ),
     ("listen", _Use(_PEOPLE, ("child", "girl", "man", "student", "woman", "bird"), ("garden", "park", "school"))),
     ("look", _Use(_PEOPLE, (*_PEOPLE, "cat", "dog", *_PRINTED, "letter"), ("garden", "house", "school"), False)),
     ("read", _Use(_PEOPLE, (*_PRINTED, "letter"), _PLACES)),
-    ("see", _Use((*_PEOPLE, "cat", "dog"), ("child", "girl", "man", "student", *_ANIMALS, "bird", *["flower"] * 4), ("garden", "park"), False)),
-    ("see", _Use(_PEOPLE + _ANIMALS, ("house",), (), False)),
+    (
+        "see",
+        _Use(
+            (*_PEOPLE, "cat", "dog"),
+            ("child", "girl", "man", "student", *_ANIMALS, "bird", *["flower"] * 4),
+            ("garden", "park"),
+            False,
+        ),
+    ),
+    ("see", _Use(_PEOPLE + _ANIMALS, ("car", "house"), (), False)),
     ("sing", _Use((*_PEOPLE, "bird"), (), ("garden", "house", "park", "school"))),
     ("sleep", _Use((*_PEOPLE, "cat", "dog"), (), ("garden", "house", "kitchen", "park"))),
 )
-_TALKED_ABOUT = (*_PEOPLE, *_ANIMALS, "book", "egg", *["apple", "flower", "house", "letter", "girl", "woman"] * 3)
+_TALKED_ABOUT = (
+    *_PEOPLE,
+    *_ANIMALS,
+    "book",
+    "egg",
+    *["apple", "car", "car", "flower", "house", "letter", "girl", "woman"] * 2,
+)
 _SUBJECT_DETERMINERS = ("the", "the", "the", "the", "a", "this", "this", "these", "my", "two", "three")
 _OBJECT_DETERMINERS = ("the", "the", "the", "a", "a", "a", "this", "this", "these", "my", "two", "three")
 _DEFINITE = ("the", "the", "the", "this", "these", "my")
@@ -297,7 +320,7 @@ class _Drawer:
         if adverb == "never":
             negated = False
         others = tuple(noun for noun in use.objects if noun != subject.noun)
-        determiners = _OBJECT_DETERMINERS
+        determiners: tuple[str, ...] = _OBJECT_DETERMINERS
         if negated and verb in _WITHOUT and not adverb:
             determiners = ("a", "a", "a", "a", "the", "the", "this", "these", "my")
         elif verb == "like" or negated or adverb == "never":
@@ -315,9 +338,7 @@ class _Drawer:
         subject = self._phrase(noun, _DEFINITE, unsaid=said)
         return Clause(subject, "be", predicate=said, negated=self._chance(0.3))
 
-    def _phrase(
-        self, noun: str, determiners: tuple[str, ...], described: float = 0.6, unsaid: str = ""
-    ) -> NounPhrase:
+    def _phrase(self, noun: str, determiners: tuple[str, ...], described: float = 0.6, unsaid: str = "") -> NounPhrase:
         counted = noun not in _UNCOUNTED
         if noun in _RELATED:
             determiners = tuple(word for word in determiners if word != "my")

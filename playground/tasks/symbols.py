@@ -29,7 +29,9 @@ def in_language(src: Sequence[str]) -> bool:
 
 def letters(text: str) -> list[str]:
     """Split a text into its characters; blanks, commas and full stops only separate."""
-    return [symbol for symbol in unicodedata.normalize("NFKC", text) if not symbol.isspace() and symbol not in ",.;、。"]
+    return [
+        symbol for symbol in unicodedata.normalize("NFKC", text) if not symbol.isspace() and symbol not in ",.;、。"
+    ]
 
 
 def spell(symbol: str) -> tuple[str, ...]:

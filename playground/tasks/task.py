@@ -127,7 +127,8 @@ class Task:
     @cached_property
     def _split(self) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
         offered = {tuple(text.split()) for text in self.examples}
-        train, heldout = [], []
+        train: list[Example] = []
+        heldout: list[Example] = []
         for example in self._pairs:
             out = example.src in offered or _held_out(example.src)
             (heldout if out else train).append(example)
