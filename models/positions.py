@@ -104,17 +104,17 @@ class Rotary(NoPositions):
     Source: Su et al. 2021, RoFormer, section 3.2.
     """
 
-    frequencies: Tensor
-
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
-        wave = torch.arange(0, config.d_head, 2, dtype=torch.float64)
-        frequencies = config.rope_theta ** (-wave / config.d_head)
-        self.register_buffer("frequencies", frequencies.float(), persistent=False)
+        self.d_head = config.d_head
+        self.theta = config.rope_theta
 
     def turn(self, where: Tensor) -> Turn:
         """Return the rotation by the angles of these positions; the tap sees `q_unrotated` and `k_unrotated`."""
-        angle = where[:, None, :, None] * self.frequencies  # [batch, 1, pos, d_head / 2]
+        # Not kept in the model: a model in 16 bits would round the angles of late positions.
+        wave = torch.arange(0, self.d_head, 2, dtype=torch.float32, device=where.device)
+        frequency = self.theta ** (-wave / self.d_head)
+        angle = where[:, None, :, None] * frequency  # [batch, 1, pos, d_head / 2]
         cos, sin = angle.cos(), angle.sin()
 
         def turned(name: str, x: Tensor, tap: Tap) -> Tensor:
