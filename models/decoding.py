@@ -66,7 +66,7 @@ def greedy(
     else:
         given = src
         room = config.max_len + 1 - int((src != config.pad_id).sum(dim=1).max())
-    for index in range(room if max_len is None else min(max_len, room)):
+    for index in range(max(room if max_len is None else min(max_len, room), 1)):
         with inspecting(model):
             logits = model.decode(given, memory, src_mask, cache=cache)  # [batch, pos, vocab]
         # The last real token of each row says what follows.

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from models.config import ModelConfig
 from models.tap import Tap
@@ -29,9 +30,12 @@ class NoPositions(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
 
-    def vectors(self, where: Tensor) -> Tensor | None:
-        """Return what is added to the embeddings at the positions `where`, `[batch, pos]`: `[batch, pos, d_model]`."""
-        return None
+    def add(self, x: Tensor, where: Tensor, tap: Tap) -> Tensor:
+        """Return embeddings `[batch, pos, d_model]` with what tells their positions `where`, `[batch, pos]`.
+
+        The tap sees what is added as `pos_embed`.
+        """
+        return x
 
     def turn(self, where: Tensor) -> Turn:
         """Return what is done to queries and keys, `[batch, head, pos, d_head]`, at the positions `where`."""
@@ -58,9 +62,9 @@ class Sinusoidal(NoPositions):
         super().__init__(config)
         self.register_buffer("table", sinusoidal_table(config.max_len, config.d_model), persistent=False)
 
-    def vectors(self, where: Tensor) -> Tensor:
-        """Return rows of the table, `[batch, pos, d_model]`."""
-        return nn.functional.embedding(where, self.table)
+    def add(self, x: Tensor, where: Tensor, tap: Tap) -> Tensor:
+        """Return `x` plus rows of the table; the tap sees them as `pos_embed`, `[batch, pos, d_model]`."""
+        return x + tap("pos_embed", F.embedding(where, self.table))
 
 
 def sinusoidal_table(n_positions: int, d_model: int) -> Tensor:
@@ -90,9 +94,9 @@ class Learned(NoPositions):
         super().__init__(config)
         self.table = nn.Parameter(torch.empty(config.max_len, config.d_model))
 
-    def vectors(self, where: Tensor) -> Tensor:
-        """Return rows of the table, `[batch, pos, d_model]`."""
-        return nn.functional.embedding(where, self.table)
+    def add(self, x: Tensor, where: Tensor, tap: Tap) -> Tensor:
+        """Return `x` plus rows of the table; the tap sees them as `pos_embed`, `[batch, pos, d_model]`."""
+        return x + tap("pos_embed", F.embedding(where, self.table))
 
 
 class Rotary(NoPositions):

@@ -39,8 +39,8 @@ class Recorder(Tap):
     """Keeps every tensor by its name, and edits those it is told to.
 
     Args:
-        edits: What stands in for a tensor, by full name: a tensor, or a function of the original. Shapes have the
-            batch axis first.
+        edits: What stands in for a tensor, by full name: another tensor, or a function of the original, which has the
+            batch axis first. What stands in may leave the batch axis out; it then stands in for every sample.
 
     Attributes:
         tensors: What was seen, after edits, in the order of the pass.
@@ -88,10 +88,9 @@ class Recorder(Tap):
 
 
 def _edited(name: str, tensor: Tensor, edit: Edit) -> Tensor:
-    if isinstance(edit, Tensor):
-        new = edit.to(tensor).expand_as(tensor) if edit.shape != tensor.shape else edit
-    else:
-        new = edit(tensor)
+    new = edit if isinstance(edit, Tensor) else edit(tensor)
+    if new.shape == tensor.shape[1:]:
+        new = new.expand_as(tensor)
     for what in ("shape", "dtype", "device"):
         before, after = getattr(tensor, what), getattr(new, what)
         if before != after:

@@ -17,18 +17,35 @@ from models.positions import POSITIONS
 from models.tap import NO_TAP, Tap
 
 
+class NoNorm(nn.Module):
+    """Leaves the residual stream as it is at an end of a stack."""
+
+    def forward(self, x: Tensor, tap: Tap) -> Tensor:
+        """Return `x`."""
+        return x
+
+
+class EndNorm(nn.Module):
+    """Normalises the residual stream at an end of a stack; the tap sees the result under `name`."""
+
+    def __init__(self, config: ModelConfig, name: str) -> None:
+        super().__init__()
+        self.norm = NORMS[config.norm](config.d_model, config.norm_eps)
+        self.name = name
+
+    def forward(self, x: Tensor, tap: Tap) -> Tensor:
+        """Normalise `[batch, pos, d_model]`."""
+        return tap(self.name, self.norm(x))
+
+
 class Stack(nn.Module):
     """What reads one sequence: its layers, and the norms at both ends where the model has them."""
 
     def __init__(self, config: ModelConfig, layers: list[nn.Module]) -> None:
         super().__init__()
-
-        def norm(wanted: bool) -> nn.Module:
-            return NORMS[config.norm](config.d_model, config.norm_eps) if wanted else nn.Identity()
-
-        self.embed_norm = norm(config.embed_norm)
+        self.embed_norm = EndNorm(config, "embed_norm") if config.embed_norm else NoNorm()
         self.layers = nn.ModuleList(layers)
-        self.final_norm = norm(config.final_norm)
+        self.final_norm = EndNorm(config, "final_norm") if config.final_norm else NoNorm()
 
 
 class Transformer(nn.Module):
@@ -118,7 +135,7 @@ class Transformer(nn.Module):
         )
         for index, layer in enumerate(self.encoder.layers):
             x = layer(x, view, tap=inner.within(index))
-        return tap("memory", self._finish(self.encoder, x, inner))
+        return tap("memory", self.encoder.final_norm(x, inner))
 
     def decode(
         self,
@@ -169,7 +186,7 @@ class Transformer(nn.Module):
         for index, layer in enumerate(self.decoder.layers):
             layer_cache = None if cache is None else cache.layers[index]
             x = layer(x, *context, cache=layer_cache, tap=inner.within(index))
-        return self.unembed(self._finish(self.decoder, x, inner), tap=tap)
+        return self.unembed(self.decoder.final_norm(x, inner), tap=tap)
 
     def unembed(self, x: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
         """Compare each position of `[batch, pos, d_model]` with every token: logits `[batch, pos, vocab]`.
@@ -188,26 +205,22 @@ class Transformer(nn.Module):
             raise ValueError(f"ids are whole numbers [batch, pos], but got {ids.dtype} {list(ids.shape)}")
         real = ids != self.config.pad_id
         if cache is not None:
-            cache.real = real = torch.cat([cache.real, real], dim=1)
+            if len(ids) != len(cache.real):
+                raise ValueError(f"the cache is for {len(cache.real)} rows, but got {len(ids)}")
+            real = torch.cat([cache.real, real], dim=1)
         count = real.cumsum(dim=1)
         # Only a row of that many places can hold that many tokens: mostly nothing has to be read back.
         if real.shape[1] > self.config.max_len and (longest := int(count[:, -1].max())) > self.config.max_len:
             raise ValueError(f"a sequence of {longest} tokens is longer than max_len={self.config.max_len}")
+        if cache is not None:
+            cache.real = real
         return real, count - real.long()
 
     def _embed(self, stack: Stack, embedding: Tensor, ids: Tensor, where: Tensor, tap: Tap) -> Tensor:
         """Return what the first layer reads, `[batch, pos, d_model]`."""
         x = tap("embed", F.embedding(ids, embedding) * self.embed_factor)
-        vectors = self.positions.vectors(where)
-        if vectors is not None:
-            x = x + tap("pos_embed", vectors)
-        if self.config.embed_norm:
-            x = tap("embed_norm", stack.embed_norm(x))
-        return self.dropout(x)  # type: ignore[no-any-return]
-
-    def _finish(self, stack: Stack, x: Tensor, tap: Tap) -> Tensor:
-        """Return what the stack hands over, normalised if the model ends its stacks so."""
-        return tap("final_norm", stack.final_norm(x)) if self.config.final_norm else x
+        x = self.positions.add(x, where, tap)
+        return self.dropout(stack.embed_norm(x, tap))  # type: ignore[no-any-return]
 
 
 def initialise(model: Transformer, generator: torch.Generator | None) -> None:
