@@ -80,7 +80,10 @@ def _train(options: argparse.Namespace, t: Translate) -> int:
         print(t("training.cli.exists", folder=options.out), file=sys.stderr)
         return 1
     config = RunConfig(task=options.task, model=model_for(options.task), recipe=recipe)
-    return 0 if _train_into(options.out, config, t) is not None else 1
+    if _train_into(options.out, config, t) is None:
+        return 1
+    print(_written(options.out, t))
+    return 0
 
 
 def _record(options: argparse.Namespace, t: Translate) -> int:
@@ -95,6 +98,7 @@ def _record(options: argparse.Namespace, t: Translate) -> int:
             return 1
         shutil.rmtree(options.out / name, ignore_errors=True)
         beside.rename(options.out / name)
+        print(_written(options.out / name, t))
     return 0
 
 
@@ -138,17 +142,16 @@ def _train_into(folder: Path, config: RunConfig, t: Translate) -> float | None:
             percent = f"{100 * exact:.1f}"
             print(t("training.cli.matched", step=report.step, steps=steps, percent=percent, n=JUDGED_ON))
     recording.end(Progress("finished", trainer.step))
-    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    print(
-        t(
-            "training.cli.written",
-            folder=folder,
-            n=len(recording.recorded),
-            megabytes=f"{size / 1e6:.1f}",
-            seconds=f"{trainer.seconds:.1f}",
-        )
-    )
     return exact
+
+
+def _written(folder: Path, t: Translate) -> str:
+    """Say what a finished run takes on the disk, and took to train."""
+    run = Run.load(folder)
+    size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    seconds = run.metrics["seconds"][-1]
+    numbers = {"n": len(run.steps), "megabytes": f"{size / 1e6:.1f}", "seconds": f"{seconds:.1f}"}
+    return t("training.cli.written", folder=folder, **numbers)
 
 
 def _language(arguments: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ whatever a folder holds is taken for hostile until it has been parsed: safetenso
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
@@ -123,7 +124,7 @@ class Run:
             version = found.get("format")
             shown = version if isinstance(version, int) and abs(version) < 1e6 else "?"
             raise RunRefused("training.refused.format", found=shown, wanted=FORMAT)
-        fields = {"format", "title", "task", "model", "recipe", "versions", "created", "status"}
+        fields = {"format", "title", "task", "vocabulary", "model", "recipe", "versions", "created", "status"}
         plain = table(found, "run.json", fields)
         title, versions = plain["title"], plain["versions"]
         if not isinstance(title, str) or len(title) > MAX_TITLE:
@@ -131,6 +132,9 @@ class Run:
         if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
             raise RunRefused("training.refused.field", name="versions")
         config = RunConfig.from_dict({name: plain[name] for name in ("task", "model", "recipe")})
+        # As many words are not the same words: another's ids would be read as nonsense, without an error.
+        if plain["vocabulary"] != fingerprint(config.task):
+            raise RunRefused("training.refused.words", task=config.task)
         try:
             created = datetime.fromisoformat(plain["created"])
         except (TypeError, ValueError) as error:
@@ -345,6 +349,13 @@ class RunWriter:
 
 
 @lru_cache(maxsize=64)
+def fingerprint(task: str) -> str:
+    """Return 16 hexadecimal digits that are others as soon as a word of the task's vocabulary is."""
+    tokens = "\n".join(TASKS[task].vocabulary.tokens)
+    return hashlib.blake2b(tokens.encode(), digest_size=8).hexdigest()
+
+
+@lru_cache(maxsize=64)
 def weight_shapes(config: ModelConfig) -> Mapping[str, tuple[int, ...]]:
     """Return the name and shape of every tensor in the `state_dict` of a model of this configuration."""
     with torch.device("meta"):  # shapes without memory; the setting is this thread's
@@ -409,6 +420,7 @@ def _run_json(run: Run) -> bytes:
     plain = {
         "format": FORMAT,
         "title": run.title,
+        "vocabulary": fingerprint(run.task),
         **run.config.to_dict(),
         "versions": dict(run.versions),
         "created": run.created.isoformat(),

@@ -235,6 +235,8 @@ def test_a_run_json_of_nonsense_is_refused(folder, data, key):
         (lambda run: run["model"].update(d_model=13), "model"),
         (lambda run: run["model"].update(vocab_size=10**9), "size"),
         (lambda run: run["model"].update(vocab_size=17), "vocabulary"),
+        (lambda run: run.update(vocabulary="0123456789abcdef"), "words"),
+        (lambda run: run.update(vocabulary=[]), "words"),
         (lambda run: run["model"].update(max_len=3), "max_len"),
         (lambda run: run["model"].update(extra=1), "model"),
         (lambda run: run["model"].update(architecture="decoder-only"), "architecture"),

@@ -108,7 +108,8 @@ class Work:
         self._single_steps = 0
         self._rows: list[tuple[float, ...]] = []
         self._recorded = 0
-        self._sent = self._peeked = self._matched = float("-inf")
+        self._sent = self._peeked = float("-inf")
+        self._matched = time.monotonic()
         self._peek_every, self._match_every = PEEK_EVERY, MATCH_EVERY
 
     def run(self) -> None:
