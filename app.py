@@ -91,7 +91,6 @@ class Headers:
             "X-Content-Type-Options": "nosniff",
             # The address holds the id of a run, which only those should know who were given it.
             "Referrer-Policy": "same-origin",
-            "Cross-Origin-Opener-Policy": "same-origin",
             "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
         }
 

@@ -122,9 +122,33 @@ def type_text(state: Session, t: Translate) -> None:
     )
 
 
+def pick_from_examples(state: Session, t: Translate) -> None:
+    """Offer the task's example sentences in a menu."""
+    st.menu_button(
+        t("frame.examples"),
+        state.task.examples,
+        format_func=literal,
+        icon=":material/format_list_bulleted:",
+        key="pick_from_examples",
+        type="tertiary",
+        on_click=_tell,
+        args=(state.say, "pick_from_examples"),
+    )
+
+
 def pick_language(state: Session, t: Translate) -> None:
     """Let the visitor choose the language of the words."""
-    _segments("pick_language", list(LANGUAGES), state.lang, state.choose_language, t("frame.language"), LANGUAGES.__getitem__)
+    _mirror("pick_language", state.lang)
+    st.segmented_control(
+        t("frame.language"),
+        list(LANGUAGES),
+        format_func=LANGUAGES.__getitem__,
+        key="pick_language",
+        on_change=_tell,
+        args=(state.choose_language, "pick_language"),
+        required=True,
+        label_visibility="collapsed",
+    )
 
 
 def run_title(state: Session, t: Translate, run_id: str) -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from playground.i18n import Translate
-from playground.ui.controls import pick_language, pick_run, pick_step, run_title, type_text
+from playground.ui.controls import pick_from_examples, pick_language, pick_run, pick_step, type_text
 from playground.ui.link import to_params
+from playground.ui.own_run import show_own_run
 from playground.ui.session import Session
 
 FOLDER = Path(__file__).parent
@@ -48,16 +49,14 @@ PAGES = (
 def navigate() -> None:
     """Draw the menu, open the page that the visitor is on, and let it draw itself."""
     state = Session.here()
-    t = Translate(state.lang)
-    # Without an icon of our own the browser would ask another host for one.
-    st.set_page_config(
-        page_title=t("frame.app"), page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=SIDEBAR
-    )
-    page = _menu(state, t)
+    # Before the menu, whose page would otherwise give the browser an icon that it asks another host for.
+    st.set_page_config(page_icon=str(FOLDER / "icon.svg"), layout="wide", initial_sidebar_state=SIDEBAR)
+    drawn = state.lang, state.present
+    page = _menu(state)
     state.begin(page.url_path)
-    if state.lang != t.language or state.present:
-        t = Translate(state.lang)
-        page = _menu(state, t)
+    if drawn != (state.lang, state.present):
+        page = _menu(state)
+    t = Translate(state.lang)
     st.html(FOLDER / "frame.css")
     if state.present:
         st.html(FOLDER / "present.css")
@@ -72,6 +71,8 @@ def navigate() -> None:
 def open_page(name: str) -> tuple[Session, Translate]:
     """Draw what every page begins with: the subject, the title, and the sentence that says where to look.
 
+    The first page is all picture: its sentence is its title.
+
     Args:
         name: Stem of the page's file.
 
@@ -84,9 +85,13 @@ def open_page(name: str) -> tuple[Session, Translate]:
         _way_out(state, t)
     else:
         _subject_bar(state, t)
-    with st.container(key="frame_title", gap=None):
-        st.title(t(f"{name}.title"), anchor=False)
-        st.markdown(t.markdown(f"{name}.sentence"))
+    if name == PAGES[0].name:
+        with st.container(key="frame_line"):
+            st.title(t(f"{name}.sentence"), anchor=False)
+    else:
+        with st.container(key="frame_title", gap=None):
+            st.title(t(f"{name}.title"), anchor=False)
+            st.markdown(t.markdown(f"{name}.sentence"))
     if state.notice:
         st.warning(t.markdown(state.notice.key, **state.notice.values), icon=":material/info:")
     return state, t
@@ -106,8 +111,9 @@ def link(state: Session) -> str:
     return f"{st.context.url or ''}?{urlencode(to_params(state.view))}".rstrip("?")
 
 
-def _menu(state: Session, t: Translate) -> st.Page:
-    pages = {
+def _menu(state: Session) -> st.Page:
+    t = Translate(state.lang)
+    state.pages = {
         page.name: st.Page(
             ROOT / "pages" / f"{page.name}.py",
             title=t(f"{page.name}.title"),
@@ -117,41 +123,58 @@ def _menu(state: Session, t: Translate) -> st.Page:
         )
         for page in PAGES
     }
-    state.pages = pages
     sections: dict[str, list[st.Page]] = {}
     for page in PAGES:
-        sections.setdefault(t(f"frame.section.{page.section}"), []).append(pages[page.name])
+        sections.setdefault(t(f"frame.section.{page.section}"), []).append(state.pages[page.name])
     return st.navigation(sections, position="hidden" if state.present else "sidebar", expanded=True)
 
 
 def _sidebar(state: Session, t: Translate) -> None:
+    logo = (FOLDER / "logo.svg").read_text(encoding="utf-8")
+    st.logo(logo.format(name=t("frame.app"), colour=state.theme.text), size="large")
     with st.sidebar:
+        show_own_run(state, t)
         pick_language(state, t)
 
 
 def _subject_bar(state: Session, t: Translate) -> None:
     with st.container(key="frame_bar", gap=None):
-        with st.container(key="frame_subject", horizontal=True, vertical_alignment="bottom", gap="medium"):
+        with st.container(key="frame_subject", horizontal=True, vertical_alignment="bottom", gap="small"):
             pick_run(state, t)
             pick_step(state, t)
             type_text(state, t)
-        with st.container(key="frame_state", horizontal=True, vertical_alignment="center", gap="small"):
-            st.badge(badge(state, t), color="orange" if state.step == 0 else "gray")
-            with st.popover(t("frame.link.label"), icon=":material/link:", type="tertiary"):
-                st.caption(t.markdown("frame.link.says"))
-                st.code(link(state), language=None, wrap_lines=True)
-            st.button(
-                t("frame.present.begin"), icon=":material/present_to_all:", type="tertiary",
-                key="present_begin", on_click=state.choose_present, args=(True,),
-            )
+            with st.container(key="frame_state", gap=None, width="content"):
+                st.badge(badge(state, t), color=_colour(state))
+                with st.container(key="frame_actions", horizontal=True, gap="small"):
+                    pick_from_examples(state, t)
+                    with st.popover(t("frame.link.label"), icon=":material/link:", type="tertiary"):
+                        st.caption(t.markdown("frame.link.says"))
+                        st.code(link(state), language=None, wrap_lines=True)
+                    st.button(
+                        t("frame.present.begin"),
+                        icon=":material/present_to_all:",
+                        type="tertiary",
+                        key="present_begin",
+                        on_click=state.choose_present,
+                        args=(True,),
+                    )
         if state.refused:
             st.error(t.markdown(state.refused.key, **state.refused.values), icon=":material/spellcheck:")
 
 
 def _way_out(state: Session, t: Translate) -> None:
     with st.container(key="frame_out", horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
-        st.badge(badge(state, t), color="orange" if state.step == 0 else "gray")
+        st.badge(badge(state, t), color=_colour(state))
         st.button(
-            t("frame.present.end"), icon=":material/close_fullscreen:", type="tertiary",
-            key="present_end", on_click=state.choose_present, args=(False,), shortcut="Escape",
+            t("frame.present.end"),
+            icon=":material/close_fullscreen:",
+            type="tertiary",
+            key="present_end",
+            on_click=state.choose_present,
+            args=(False,),
+            shortcut="Escape",
         )
+
+
+def _colour(state: Session) -> Literal["orange", "gray"]:
+    return "orange" if state.step == 0 else "gray"

@@ -38,6 +38,7 @@ class Session:
         owner: An unguessable token; who shows it may command the runs that were begun with it.
         own_runs: Ids of the runs that this visitor began, the latest last.
         runs: What the visitor may choose from: the recordings, then the visitor's own and the one looked at.
+        unseen: The own run that was begun last, until it has been the subject.
         pages: The pages there are, by the stem of their files.
         typed: The text as it stands in the input; differs from `text` while it is refused.
         refused: Why `typed` is not what the model reads; None if it is.
@@ -50,6 +51,7 @@ class Session:
         self.own_runs: tuple[str, ...] = ()
         self.runs: tuple[Run, ...] = ()
         self.pages: Mapping[str, st.Page] = {}
+        self.unseen: str | None = None
         self.typed = ""
         self.refused: TextRefused | None = None
         self.notice: Notice | None = None
@@ -142,6 +144,11 @@ class Session:
         chosen = self.picks.get("where")
         return str(chosen) if chosen in options else default
 
+    @property
+    def may_train(self) -> bool:
+        """Whether there can be a training to speak of: the launcher has met this visitor, or one was begun."""
+        return bool(self.own_runs) or COOKIE in st.context.cookies
+
     # --- What a visitor does -------------------------------------------------------------------------------------
 
     def choose_language(self, language: str) -> None:
@@ -165,6 +172,8 @@ class Session:
         text = self.view.text
         if task is not before and (text is None or _refusal(task, text)):
             text = self._texts.get(task.name)
+        if run_id == self.unseen:
+            self.unseen = None
         self.refused = None
         default = next(each.id for each in self.runs if each.is_recording)
         self._choose(run=None if run_id == default else run_id, step=None, text=text)
@@ -191,6 +200,7 @@ class Session:
     def began(self, run_id: str) -> None:
         """Take down that this visitor began a run."""
         self.own_runs = (*(each for each in self.own_runs if each != run_id), run_id)
+        self.unseen = run_id
 
     def open(self, page: str, picks: Mapping[str, str | int] | None = None) -> None:
         """Leave for another page, with something chosen there; does not return.

@@ -1,0 +1,71 @@
+"""A visitor's own training, told in the menu of every page, and kept alive while somebody has a page open."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from playground.i18n import Translate
+from playground.training import RunRefused, RunStatus, shared_engine
+from playground.ui.session import Session
+
+# Seconds between two looks. The lease of a run is much longer, so a slow network does not pause it.
+INTERVAL = 2.0
+
+
+def show_own_run(state: Session, t: Translate) -> None:
+    """Draw how the visitor's training is doing, if there is one: it then is asked after every two seconds.
+
+    A page without one asks nothing: no timer runs in its browser.
+    """
+    watched = _watched(state)
+    if watched is None:
+        return
+    is_active = watched.is_active
+
+    @st.fragment(run_every=INTERVAL if is_active else None)
+    def look() -> None:
+        status = _status(watched.run_id)
+        if status is None:
+            return
+        if status.is_active:
+            shared_engine().keep_alive(status.run_id)
+        elif is_active:
+            st.rerun()  # the whole page: there are more recorded steps now, and nothing to ask after
+        _draw(status, state, t)
+
+    look()
+
+
+def _watched(state: Session) -> RunStatus | None:
+    """Return the run to speak of: the one being trained, else the last that ended and was not looked at yet."""
+    if not state.may_train:
+        return None
+    active = shared_engine().active(state.owner)
+    if active and active not in state.own_runs:
+        state.began(active)  # a reload forgot it
+    candidates = [active, state.view.run, state.unseen]
+    for run_id in candidates:
+        status = _status(run_id) if run_id else None
+        if status and (status.is_active or run_id == state.unseen):
+            return status
+    return None
+
+
+def _status(run_id: str) -> RunStatus | None:
+    try:
+        return shared_engine().status(run_id)
+    except RunRefused:
+        return None
+
+
+def _draw(status: RunStatus, state: Session, t: Translate) -> None:
+    with st.container(key="own_run", gap="small"):
+        whose = "yours" if status.run_id in state.own_runs else "shared"
+        st.markdown(t.markdown(f"frame.own.{whose}"))
+        if status.state == "queued":
+            st.caption(t.markdown("frame.own.queued", place=status.queue_place or 1))
+            return
+        st.progress(min(1.0, status.step / status.steps))
+        st.caption(t.markdown(f"frame.own.{status.state}", step=f"{status.step:,}", steps=f"{status.steps:,}"))
+        if not status.is_active:
+            st.button(t("frame.own.open"), key="own_run_open", on_click=state.choose_run, args=(status.run_id,))
