@@ -34,9 +34,10 @@ with drawing:
         st.caption(t.markdown("tasks.heldout"))
 
 with words:
-    st.markdown(t.markdown("home.written", text=subject.translation))
-    key, wanted = verdict(subject)
-    st.markdown(t.markdown(key, wanted=wanted))
+    with st.container(gap=None):
+        key, wanted = verdict(subject)
+        st.markdown(t.markdown("home.written", text=subject.translation))
+        st.markdown(t.markdown(key, wanted=wanted))
     if crosses:
         shown = cross_attention(subject, layer, head)
         attention_lines(shown.weights, theme=state.theme, t=t, key="home_lines", layer=layer, head=head, group="home")

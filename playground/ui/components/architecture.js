@@ -216,7 +216,7 @@ function drawTower(view, tower, type) {
       { class: "floor", role: "button", tabindex: 0, "data-layer": layer, "aria-label": fill(data.words.choose_layer, { layer }), onclick: choose, onkeydown: onEnter(choose) },
       [
         el("rect", { x: middle - side / 2, y: top + 44 + (shown - 1 - i) * (side + 4), width: side, height: side, rx: 6 }),
-        el("text", { x: middle, y: top + 44 + (shown - 1 - i) * (side + 4) + side / 2 + 4.5, "text-anchor": "middle", "font-size": 13 }, layer),
+        el("text", { x: middle, y: top + 44 + (shown - 1 - i) * (side + 4) + side / 2 + 4.5, "text-anchor": "middle", "font-size": type.body }, layer),
       ],
     );
   });
