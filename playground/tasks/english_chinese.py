@@ -224,7 +224,7 @@ def _covered(clause: Clause) -> bool:
     definite = subject.determiner not in _COUNTING
     if clause.verb == "be":
         said = ADJECTIVES[clause.predicate]
-        # "Not interesting" is 没意思, "old" has several ways, and "the student is clever" would be read as all students.
+        # "Not interesting" is 没意思, "old" is said in several ways, "the student is clever" is all students.
         wrong = (clause.negated and said == "有趣") or said in ("好", "旧")
         return (
             definite
