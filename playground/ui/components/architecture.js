@@ -4,7 +4,7 @@
 const TOP = 250; // steps of a byte, as in playground/thumbnail.py
 const HATCHED = { 254: "padding", 255: "causal" };
 const NARROW_BELOW = 560; // pixels of room
-const LEAST_TYPE = 12; // pixels on the screen
+const LEAST_TYPE = { hall: 14, desk: 12 }; // pixels on the screen
 
 /** The bytes of a thumbnail and how many there are a panel. */
 export function cellsOf(small) {
@@ -135,7 +135,8 @@ function build(view) {
   view.blocks = new Map();
   view.held = null;
   // Where the drawing is shown smaller than it is, its letters are drawn larger: none under 12 pixels on the screen.
-  const grown = (sizes) => Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, Math.max(size, LEAST_TYPE * view.shrink)]));
+  const least = theme.presenting ? LEAST_TYPE.hall : LEAST_TYPE.desk;
+  const grown = (sizes) => Object.fromEntries(Object.entries(sizes).map(([name, size]) => [name, Math.max(size, least * view.shrink)]));
   const type = grown(narrow ? { tiny: 12, small: 12, body: 12.5, name: 12.5, chip: 13, value: 12.5 } : { tiny: 12, small: 12.5, body: 13.5, name: 14, chip: 14, value: 14 });
   view.type = type;
 
@@ -295,7 +296,7 @@ function labelBeside(node, block, said, type) {
   const room = w - right - 27;
   const name = said.lines.length > 1 ? said.lines : wrapped(said.name, room, (text) => textWidth(text, type.name, 600));
   const marked = said.mark && name.length < 3 && h > 36;
-  const size = Math.min(type.name, (type.name * room) / Math.max(...name.map((line) => textWidth(line, type.name, 600))));
+  const size = Math.min(type.name, (h - 3) / name.length - 2, (type.name * room) / Math.max(...name.map((line) => textWidth(line, type.name, 600))));
   put(node, name, x + 13, y + h / 2 - (marked ? 8 : 0), size, "strong", marked ? said.mark : "", type.small);
   return { x: x + w - right - 11, y: y + 6, w: right, h: h - 12 };
 }

@@ -16,8 +16,8 @@ export function inRow(widths, gap, room) {
 }
 
 /** Places of both sentences: across where they fit, else down. */
-export function arranged(source, target, room, measured) {
-  for (const size of [26, 23, 20, 18, 16]) {
+export function arranged(source, target, room, measured, least = 16) {
+  for (const size of [26, 23, 20, 18, 16].filter((size) => size >= least)) {
     const small = Math.max(14, Math.round(size * 0.72));
     const pad = size * 0.34;
     const above = inRow(source.map((word) => measured(word, small) + 10), small * 0.5, room);
@@ -32,15 +32,14 @@ export function arranged(source, target, room, measured) {
       };
     }
   }
-  const size = 16;
-  const step = Math.max(20, Math.min(27, 270 / Math.max(source.length, target.length)));
-  const wide = (words) => Math.min(Math.max(...words.map((word) => measured(word, size))) + 16, room * 0.42);
+  const step = Math.max(1.25 * least, Math.min(1.7 * least, (17 * least) / Math.max(source.length, target.length)));
+  const wide = (words) => Math.min(Math.max(...words.map((word) => measured(word, least))) + 16, room * 0.42);
   const [left, right] = [wide(source), wide(target)];
   const tall = Math.max(source.length, target.length) * step;
   const column = (words, x, w, port) =>
     words.map((_, i) => {
       const y = (tall - words.length * step) / 2 + i * step;
-      return { x, y, w, h: step, size, port: [port, y + step / 2] };
+      return { x, y, w, h: step, size: least, port: [port, y + step / 2] };
     });
   return { across: false, height: tall, source: column(source, 0, left, left), target: column(target, room - right, right, room - right) };
 }
@@ -86,7 +85,7 @@ function draw(view, data) {
   const [rows, columns] = data.weights.shape;
   const source = data.src.map(visible);
   const target = data.written.map(visible);
-  const set = arranged(source, target, view.room, (text, size) => textWidth(text, isSpecial(text) ? Math.min(size, 15) : size, 600));
+  const set = arranged(source, target, view.room, (text, size) => textWidth(text, isSpecial(text) ? Math.min(size, 15) : size, 600), theme.presenting ? 20 : 16);
   const shares = el("g", {});
   const paths = [];
   for (let row = 0; row < rows; row += 1) {
