@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +18,8 @@ from playground.subject import Subject
 from playground.tasks import TASKS, Task, TextRefused
 from playground.ui import COOKIE
 from playground.ui.link import DEFAULT_LANGUAGE, MAX_TEXT, PICKS, Turn, View, from_params, reconcile, to_params
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{32}")
 
 # Longer texts are cut before they are looked at; every task's longest sentence is far shorter.
 MAX_TYPED = 20_000  # characters
@@ -147,7 +150,7 @@ class Session:
     @property
     def may_train(self) -> bool:
         """Whether there can be a training to speak of: the launcher has met this visitor, or one was begun."""
-        return bool(self.own_runs) or COOKIE in st.context.cookies
+        return bool(self.own_runs) or _known_visitor() is not None
 
     # --- What a visitor does -------------------------------------------------------------------------------------
 
@@ -218,8 +221,7 @@ class Session:
 
     def begin(self, page: str) -> None:
         """Bring session and link together, and open what they ask for. Called once a run, before anything is drawn."""
-        if cookie := st.context.cookies.get(COOKIE):
-            self.owner = cookie
+        self.owner = _known_visitor() or self.owner
         found = {name: value for name, value in st.query_params.items() if isinstance(value, str)}
         turn = reconcile(
             is_new=self._is_new,
@@ -296,6 +298,12 @@ def _refusal(task: Task, text: str) -> TextRefused | None:
     except TextRefused as error:
         return error
     return None
+
+
+def _known_visitor() -> str | None:
+    """Return the token that the launcher gave this browser, if it did."""
+    token = st.context.cookies.get(COOKIE)
+    return token if isinstance(token, str) and _TOKEN.fullmatch(token) else None
 
 
 def _language_of_browser() -> str:
