@@ -31,7 +31,7 @@ with drawing:
     if not state.present:
         st.markdown(t.markdown("home.try"))
         pick_example(state, t)
-        st.caption(t.markdown("tasks.heldout"))
+        st.caption(" ".join((t.markdown(f"tasks.{subject.task.name}.sentence"), t.markdown("tasks.heldout"))))
 
 with words:
     with st.container(gap=None):
@@ -51,6 +51,7 @@ with words:
             group="home",
         )
         pick_cross_head(state, t)
+        st.markdown(t.markdown(f"tasks.{subject.task.name}.attention"))
         key, share = shown_as(shown)
         said = (
             t.markdown(key, layer=layer, head=head, share=share),
