@@ -6,8 +6,8 @@ import json
 import os
 import shutil
 import struct
-import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -150,44 +150,6 @@ def test_half_written_files_are_no_part_of_a_run(folder):
     (folder / ".run.json.part").write_text("{")
     (folder / "weights" / ".step-000007.safetensors.part").write_bytes(b"x")
     assert Run.load(folder).steps == recorded_steps(STEPS)
-
-
-def test_a_run_opens_after_its_writer_was_killed_at_any_moment(tmp_path):
-    """A child writes as fast as it can and is killed at one of fifteen moments; what it left opens, all of it."""
-    rng = np.random.default_rng(7)
-    for moment in rng.uniform(0.0, 0.08, size=15):
-        path = tmp_path / f"killed-{moment:.6f}"
-        child = _forked(lambda path=path: _write_for_ever(path))
-        while not (path / "run.json").exists():
-            time.sleep(0.001)
-        time.sleep(moment)
-        os.kill(child, 9)
-        os.waitpid(child, 0)
-        run = Run.load(path)
-        assert run.progress.state == "running"
-        assert len(run.metrics["loss"]) >= 0
-        for step in run.steps:
-            assert run.model(step)
-
-
-def _forked(act: Callable[[], None]) -> int:
-    child = os.fork()
-    if child == 0:
-        try:
-            act()
-        finally:
-            os._exit(1)
-    return child
-
-
-def _write_for_ever(path: Path) -> None:
-    writer = RunWriter.create(path, CONFIG)
-    weights = Trainer(CONFIG).state_dict()
-    while True:
-        for step in range(STEPS + 1):
-            writer.measured(**dict.fromkeys(COLUMNS, 1.5))
-            writer.weights(step, weights)
-            writer.progress(Progress("running", step))
 
 
 # --- Hostile folders -------------------------------------------------------------------------------------------------
@@ -393,3 +355,12 @@ def test_a_recipe_is_refused_with_both_numbers():
     assert refused(lambda: Recipe(factor=float("nan"))).key == "training.refused.range"
     assert Recipe.from_dict(Recipe(steps=7).to_dict()) == Recipe(steps=7)
     assert RunConfig.from_dict(json.loads(json.dumps(CONFIG.to_dict()))) == CONFIG
+
+
+def test_the_expected_time_grows_with_the_work():
+    def seconds(**choices: int) -> float:
+        model = model_for("reverse", d_model=12 * choices.get("width", 1), n_heads=3)
+        return replace(CONFIG, model=model, recipe=Recipe(steps=choices.get("steps", 10))).expected_seconds
+
+    assert 0 < seconds() < seconds(width=10) < seconds(width=20)
+    assert seconds(steps=20) == 2 * seconds()

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from playground.recipe import Recipe, RunConfig, model_for
-from playground.runs import Progress, RunWriter
+from playground.runs import MAX_RECORDED, Progress, RunWriter
 from playground.tasks import TASKS
 from playground.training.messages import Changed, Command, Heard, Measured, Ready, Recorded, Start, Watched
 from playground.training.recording import Recording, diverged
@@ -181,7 +181,8 @@ class Work:
         self._paused = True
         step = self._recording.trainer.step
         self._send_rows()
-        self._recording.record()
+        if len(self._recording.recorded) < MAX_RECORDED // 2:  # the other half is for the planned steps
+            self._recording.record()
         self._writer.progress(Progress("paused", step))
         self._send_recorded()
         self._connection.send(Changed(Progress("paused", step)))

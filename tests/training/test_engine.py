@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
@@ -15,8 +16,9 @@ import pytest
 import torch
 
 from playground.recipe import Recipe, RunConfig, RunRefused, model_for
-from playground.runs import Progress, RunStore
+from playground.runs import Progress, Run, RunStore
 from playground.training.engine import Engine, Limits, RunStatus, shared_engine
+from playground.training.messages import Start
 from playground.training.nursery import FORKS, Nursery
 from playground.training.trainer import Trainer
 
@@ -236,6 +238,27 @@ def test_a_killed_worker_leaves_a_run_that_opens_and_an_engine_that_works(engine
     assert run.progress.state == "failed" and run.model(run.steps[-1])
     again = engine.submit(SHORT, owner)
     assert until(engine, again, lambda status: not status.is_active).state == "finished"
+
+
+def test_a_run_opens_after_its_worker_was_killed_at_any_moment(engine, store, nursery):
+    """Fifteen workers, each killed somewhere in its first steps, with nobody there to tidy up; what they left opens."""
+    states = set()
+    for moment in np.random.default_rng(7).uniform(0.0, 0.25, size=15):
+        path = store.create(SHORT).path
+        with nursery.born() as connection:
+            pid = connection.recv().pid
+            connection.send(Start(str(path)))
+            time.sleep(moment)
+            with suppress(ProcessLookupError):
+                os.kill(pid, 9)
+            assert gone(pid)
+        run = Run.load(path)
+        states.add((run.progress.state, len(run.steps)))
+        assert len(run.metrics["loss"]) <= 23 and run.exact_match is not None
+        for step in run.steps:
+            assert run.model(step)
+        assert engine.status(path.name).state in ("stopped", "finished")
+    assert len(states) > 1, "all were killed at the same point"
 
 
 def test_a_worker_that_does_not_heed_a_stop_is_ended_by_force(engine, owner):
