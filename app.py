@@ -57,7 +57,7 @@ def policy() -> str:
 
     Components are loaded as blobs. Streamlit's page has a script in the page itself, which is allowed by its hash.
     """
-    page = Path(str(find_spec("streamlit").submodule_search_locations[0])) / "static/index.html"  # type: ignore
+    page = _package("streamlit") / "static/index.html"
     inline = re.findall(r"<script>(.*?)</script>", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     hashes = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in inline]
     return "; ".join(
@@ -95,6 +95,7 @@ class Headers:
         }
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, as ASGI asks."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -122,11 +123,17 @@ def _visitor(*, is_secure: bool) -> str:
     return cookie.output(header="").strip()
 
 
+def _package(name: str) -> Path:
+    """Return the folder of an installed package, which need not be imported for it."""
+    spec = find_spec(name)
+    assert spec and spec.origin
+    return Path(spec.origin).parent
+
+
 @cache
 def _plotly() -> tuple[bytes, bytes]:
     """Return the installed plotly's bundle, and the same compressed."""
-    folder = Path(str(find_spec("plotly").submodule_search_locations[0]))  # type: ignore
-    plain = (folder / "package_data/plotly.min.js").read_bytes()
+    plain = (_package("plotly") / "package_data/plotly.min.js").read_bytes()
     return plain, gzip.compress(plain, compresslevel=6, mtime=0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -46,10 +46,10 @@ def app() -> App:
 
 
 @pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunStore:
     """Return an empty folder of runs that the app looks into."""
     monkeypatch.setenv("PLAYGROUND_RUNS", str(tmp_path / "runs"))
-    yield RunStore()
+    return RunStore()
 
 
 @pytest.fixture

@@ -40,7 +40,12 @@ def pick_head(state: Session, t: Translate) -> tuple[str, int, int]:
     places = [place for place in PLACES if place in ATTENTIONS[model.architecture]]
     with _row("row_head"):
         where = _pick(
-            "where", places, state.place(places, places[-1]), state, t("frame.pick.where"), lambda x: t(f"frame.where.{x}")
+            "where",
+            places,
+            state.place(places, places[-1]),
+            state,
+            t("frame.pick.where"),
+            lambda x: t(f"frame.where.{x}"),
         )
         default = best_head(state.subject) if where == "cross" else (0, 0)
         layer, head = _pick_layer_and_head(state, t, default)
@@ -74,7 +79,11 @@ def pick_example(state: Session, t: Translate) -> None:
     with st.container(horizontal=True, gap="small", key="row_examples"):
         for number, example in enumerate(state.task.examples):
             st.button(
-                literal(example), key=f"pick_example_{number}", on_click=state.say, args=(example,), disabled=example == state.text
+                literal(example),
+                key=f"pick_example_{number}",
+                on_click=state.say,
+                args=(example,),
+                disabled=example == state.text,
             )
 
 
@@ -177,9 +186,7 @@ def _pick_layer_and_head(state: Session, t: Translate, default: tuple[int, int])
     return layer, head
 
 
-def _pick(
-    name: str, options: Sequence[T], shown: T, state: Session, label: str, words: Callable[[T], str]
-) -> T:
+def _pick(name: str, options: Sequence[T], shown: T, state: Session, label: str, words: Callable[[T], str]) -> T:
     """Draw the widget of one pick, or text if there is one option only, and return what is chosen."""
 
     def choose(value: T) -> None:
@@ -200,9 +207,7 @@ def _segments(
     key: str, options: Sequence[T], shown: T, choose: Callable[[T], None], label: str, words: Callable[[T], str]
 ) -> None:
     _mirror(key, shown)
-    st.segmented_control(
-        label, options, format_func=words, key=key, on_change=_tell, args=(choose, key), required=True
-    )
+    st.segmented_control(label, options, format_func=words, key=key, on_change=_tell, args=(choose, key), required=True)
 
 
 def _row(key: str) -> Any:

@@ -103,7 +103,11 @@ def badge(state: Session, t: Translate) -> str:
     whose = "recorded" if run.is_recording else "yours" if run.id in state.own_runs else "shared"
     how_far = "untrained" if state.step == 0 else "step"
     steps = f"{run.config.recipe.steps:,}"
-    return t("frame.badge.both", whose=t(f"frame.badge.{whose}"), step=t(f"frame.badge.{how_far}", step=f"{state.step:,}", steps=steps))
+    return t(
+        "frame.badge.both",
+        whose=t(f"frame.badge.{whose}"),
+        step=t(f"frame.badge.{how_far}", step=f"{state.step:,}", steps=steps),
+    )
 
 
 def link(state: Session) -> str:

@@ -144,8 +144,8 @@ class Session:
 
     def place(self, options: Iterable[str], default: str) -> str:
         """Return which attention was chosen, if the model has it, else `default`."""
-        chosen = self.picks.get("where")
-        return str(chosen) if chosen in options else default
+        chosen = str(self.picks.get("where"))
+        return chosen if chosen in options else default
 
     @property
     def may_train(self) -> bool:
@@ -248,7 +248,7 @@ class Session:
         self._subject = None
 
     def _settle(self) -> None:
-        """Open the run and read the text that the view names; fall back, with a word about it, where they are refused."""
+        """Open the run and the text that the view names; where they are refused fall back, with a word about it."""
         store = RunStore()
         self.runs = store.runs([*self.own_runs, *([self.view.run] if self.view.run else [])])
         self._run = self._open(store)

@@ -43,7 +43,9 @@ def test_a_bare_visit_has_a_bare_link(app):
     assert params(app()) == {}
 
 
-@pytest.mark.parametrize(("locale", "language"), [("zh-CN", "zh"), ("zh", "zh"), ("en-GB", "en"), ("fr-FR", "en"), ("", "en")])
+@pytest.mark.parametrize(
+    ("locale", "language"), [("zh-CN", "zh"), ("zh", "zh"), ("en-GB", "en"), ("fr-FR", "en"), ("", "en")]
+)
 def test_the_browsers_language_is_spoken_if_we_can(app, locale, language):
     visitor = app(locale=locale)
     assert session(visitor).lang == language
@@ -134,7 +136,8 @@ def test_what_is_refused_is_said_and_nothing_is_lost(app, typed, said):
     used(visitor)
     assert said in "\n".join(error.value for error in visitor.error)
     assert session(visitor).text == FRENCH.examples[0]  # the last good sentence is still the subject
-    assert visitor.text_input(key="type_text").value == " ".join(typed[:20_000].split())  # to be mended, not typed again
+    # To be mended, not typed again.
+    assert visitor.text_input(key="type_text").value == " ".join(typed[:20_000].split())
     assert params(visitor) == {}
     visitor.text_input(key="type_text").set_value(FRENCH.examples[1])
     used(visitor)
