@@ -111,15 +111,13 @@ def test_masked_cells_are_hatched_and_say_why(visit):
     expect(chain(page).locator(".card.main .legend")).to_contain_text("被遮住：后面的词")
 
 
-def test_hovering_asks_the_server_nothing(visit):
+def test_nothing_but_the_browser_is_needed_to_walk_and_hover(visit):
     page = opened(visit, where="cross")
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.url))
-    matrix = bring(page, "raw_scores")
-    for row in range(4):
-        over(matrix, row, row)
-    expect(page.locator('[data-testid="stApp"]')).to_have_attribute("data-test-script-state", "notRunning")
-    assert sent == []
+    page.context.set_offline(True)
+    for step, operand in (("raw_scores", "k"), ("weights", "masked_scores"), ("z", "v")):
+        over(bring(page, step), 2, 0)
+        lit = chain(page).locator(f'.card[data-block="{operand}"] .marks rect')
+        expect(lit.first).to_be_visible()
 
 
 def test_every_file_of_the_chain_is_made_in_the_browser(visit, tmp_path: Path):

@@ -1,6 +1,6 @@
 // Labelled matrices: a chain of them that leads from one to the next, or a few side by side.
 // A block comes from matrix.py: {id, title, formula, role, scale, limit, via, note, stage, shape, rows, cols, values,
-// hidden, operands, swap}. Whoever hovers a cell sees its row, column and value, and the cells it was made from.
+// hidden, operands}. Whoever hovers a cell sees its row, column and value, and the cells it was made from.
 
 // ── What does not need a browser ─────────────────────────────────────────────────────────────────────────────────
 

@@ -33,7 +33,7 @@ REASONS: Mapping[str, str] = {"": ".", "causal": "c", "padding": "p"}
 # Axes that count words (or heads); the labels of the others are just numbers.
 WORD_AXES = frozenset({"query", "key", "pos", "vocab"})
 
-# What a page may ask to hear: words are always drawn in full, so this is the largest picture that stays quick.
+# The largest matrix that is drawn: 60 words by 2,000 dimensions. A larger one would make the page slow to load.
 MOST_CELLS = 120_000
 
 
