@@ -14,12 +14,16 @@ _N_SEQUENCES = 9_000
 
 
 def sequences(seed: int) -> Iterator[tuple[str, ...]]:
-    """Draw sequences of 3 to 10 letters, each length as often; the same ones for the same seed."""
+    """Draw sequences of 3 to 10 different letters, each length as often; the same ones for the same seed.
+
+    A letter that came twice would have to be told apart by its position alone: that takes far longer to learn.
+    """
     # random() alone keeps its sequence from one Python to the next.
     draw = random.Random(seed).random
     for _ in range(_N_SEQUENCES):
         length = SHORTEST + int(draw() * (LONGEST - SHORTEST + 1))
-        yield tuple(LETTERS[int(draw() * len(LETTERS))] for _ in range(length))
+        left = list(LETTERS)
+        yield tuple(left.pop(int(draw() * len(left))) for _ in range(length))
 
 
 def in_language(src: Sequence[str]) -> bool:
