@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import shutil
 import signal
@@ -32,6 +33,8 @@ ACTIVE = ("queued", "running", "paused")
 WORKER_BYTES = 250_000_000  # memory to count on for a worker, most of it torch's
 FREE_DISK = 500_000_000  # bytes left on the disk below which no run is begun
 TICK = 0.25  # seconds between two looks at leases and the queue
+
+_log = logging.getLogger(__name__)
 
 Columns = Mapping[str, npt.NDArray[np.float64]]
 
@@ -177,7 +180,8 @@ class Engine:
             except OSError as error:
                 raise RunRefused("training.refused.disk") from error
             self._jobs[writer.run_id] = _Job(writer.run_id, owner, config, writer.path, version=self._next_version())
-            self._tick()
+            with suppress(OSError, RuntimeError):  # no process to be had just now: the run waits
+                self._tick()
         self._ring()
         return writer.run_id
 
@@ -279,7 +283,10 @@ class Engine:
         while time.monotonic() < deadline and any(job.state in ACTIVE for job in self._jobs.values()):
             time.sleep(0.02)
         with self._lock:
-            for worker in [*self._idle, *(job.worker for job in self._jobs.values() if job.worker)]:
+            for job in self._jobs.values():
+                if job.worker:
+                    self._bury(job)
+            for worker in self._idle:
                 worker.connection.close()
             self._idle.clear()
             self._bell.close()
@@ -314,7 +321,7 @@ class Engine:
     def _stop(self, job: _Job, message: str | None = None) -> None:
         if job.state == "queued":
             self._end(job, Progress("stopped", 0, message))
-            RunWriter(job.path).progress(job.progress)
+            _write_down(job)
         elif job.state in ACTIVE and job.stop_by is None:
             job.stop_by = time.monotonic() + self.limits.grace
             job.stop_message = message
@@ -353,10 +360,10 @@ class Engine:
         busy = sum(job.worker is not None for job in self._jobs.values())
         while queue and busy < self.limits.workers and not self._closed:
             busy += 1
-            job = queue.pop(0)
-            for each in (job, *queue):  # all move up
+            queue[0].worker = self._warmest()
+            for each in queue:  # all move up
                 each.version = self._next_version()
-            job.worker = self._warmest()
+            job = queue.pop(0)
             job.progress = Progress("running", 0)
             self._send(job, Start(str(job.path)))
         if queue:
@@ -406,16 +413,19 @@ class Engine:
             except (OSError, ValueError):  # a pipe was closed meanwhile
                 heard = []
             with self._lock:
-                for each in heard:
-                    if each is self._doorbell:
-                        try:
+                try:
+                    for each in heard:
+                        if each is self._doorbell:
                             self._doorbell.recv_bytes()
-                        except (EOFError, OSError):
-                            return
-                    else:
-                        self._hear(speakers[each])
-                if not self._closed:
-                    self._tick()
+                        else:
+                            self._hear(speakers[each])
+                    if not self._closed:
+                        self._tick()
+                except EOFError:  # of the doorbell: the engine is closed
+                    return
+                except Exception:
+                    # Such as no process or file to be had just now. The runs go on; the next round tries again.
+                    _log.exception("the training engine stumbled")
 
     def _hear(self, worker: _Worker) -> None:
         job = next((job for job in self._jobs.values() if job.worker is worker), None)
@@ -447,8 +457,13 @@ class Engine:
         asked = job.stop_by is not None
         state, message = ("stopped", None) if asked else ("failed", "training.ended.died")
         self._end(job, Progress(state, recorded, message))
-        with suppress(OSError, RunRefused):
-            RunWriter(job.path).progress(job.progress)
+        _write_down(job)
+
+
+def _write_down(job: _Job) -> None:
+    """Write how a run ended, if its folder still takes it."""
+    with suppress(OSError, RunRefused):
+        RunWriter(job.path).progress(job.progress)
 
 
 _shared: dict[str, Engine] = {}
