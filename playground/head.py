@@ -92,14 +92,18 @@ class Head:
         return self._told(softmax(raw.derived(raw.name, scores), self.hidden == ""))
 
     def sharpest(self) -> tuple[int, int]:
-        """Return (query, key) of the largest weight, between words rather than marks such as `⟨bos⟩` if there are any.
+        """Return (query, key) of the cell that says most about the head.
 
-        Of a decoder's cross-attention, the query's word is the one that it is about to write.
+        It is the largest weight between words, rather than marks such as `⟨bos⟩`, and between different places of the
+        two sentences if one of those is at least half as large: a word that looks straight ahead says little.
         """
-        weights = self["weights"]
-        rows = tuple(self.asking(row) for row in range(weights.shape[0]))
-        words = np.outer(_are_words(rows), _are_words(weights.axes[1].labels)) & (self.hidden == "")
-        values = np.where(words, weights.values, -1.0) if words.any() else weights.values
+        weights = self["weights"].values
+        rows = tuple(self.asking(row) for row in range(len(weights)))
+        words = np.outer(_are_words(rows), _are_words(self["weights"].axes[1].labels)) & (self.hidden == "")
+        values = np.where(words, weights, -1.0) if words.any() else weights
+        elsewhere = np.where(np.eye(*values.shape, dtype=bool), -1.0, values)
+        if elsewhere.max(initial=-1.0) >= values.max() / 2:
+            values = elsewhere
         row, col = np.unravel_index(int(np.argmax(values)), values.shape)
         return int(row), int(col)
 

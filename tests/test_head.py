@@ -72,3 +72,20 @@ def test_the_mean_largest_weight_of_rows_that_see_one_key_is_1():
     weights = head["weights"]
     assert largest_weight(weights.derived("one", np.eye(3))) == 1.0
     assert largest_weight(weights) < 1.0
+
+
+class Drawn(Head):
+    """A head with weights of the test's own, on the real head's axes."""
+
+    def __getitem__(self, name):
+        array = super().__getitem__(name)
+        return array.derived(name, np.array(WEIGHTS)) if name == "weights" else array
+
+
+WEIGHTS = [[0.9, 0.1, 0, 0], [0, 0.3, 0.6, 0.1], [0.2, 0.2, 0.2, 0.4]]
+
+
+def test_a_word_that_looks_elsewhere_says_more_than_one_that_looks_straight_ahead():
+    head = Drawn(reading(), "cross", 0, 0)
+    head.reading.predicted = ("le", "chat", "noir")
+    assert head.sharpest() == (1, 2)  # not (0, 0), which is larger, and not (2, 3), which is ⟨eos⟩
