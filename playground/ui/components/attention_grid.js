@@ -1,0 +1,537 @@
+// Every head of a model's attentions as a small map on one canvas: see attention_grid.py for what the bytes hold.
+// Hover lights one cell in every map that has the same words; a click enlarges a map in its place.
+
+// ── What does not need a browser ─────────────────────────────────────────────────────────────────────────────────
+
+/** Header and maps of the bytes that Python packed: {…header, maps: [{group, layer, head, values}, …]}. */
+export function parsed(bytes) {
+  const size = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
+  const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
+  const body = bytes.slice(4 + size);
+  const numbers = header.exact ? new Float32Array(body.buffer) : Float32Array.from(body, (shade) => shade / 255);
+  const maps = [];
+  let at = 0;
+  header.groups.forEach((group, g) => {
+    const cells = group.rows.labels.length * group.cols.labels.length;
+    for (let layer = 0; layer < group.layers; layer += 1) {
+      for (let head = 0; head < group.heads; head += 1) {
+        maps.push({ group: g, layer, head, values: numbers.subarray(at, (at += cells)) });
+      }
+    }
+  });
+  if (at !== numbers.length) throw new Error(`${numbers.length} weights for ${at} cells`);
+  return { ...header, maps };
+}
+
+const TITLE = 30; // px over a group's maps
+const GAP = 10; // px between maps
+const BETWEEN = 34; // px between groups
+
+/**
+ * Where everything lies in `room` pixels: groups side by side as far as their maps stay large enough.
+ *
+ * @returns {height, columns, titles: [{x, y, w}], spots: [{x, y, w, h}]}, in the order of groups and maps.
+ */
+export function arranged(groups, room, caption, largest) {
+  const heads = Math.max(...groups.map((group) => group.heads));
+  const width = (columns) => Math.floor(((room + BETWEEN) / columns - BETWEEN + GAP) / heads - GAP);
+  const least = heads <= 4 ? 62 : 34;
+  const columns = [3, 2, 1].find((n) => n <= groups.length && width(n) >= least) ?? 1;
+  const w = Math.max(8, Math.min(largest, width(columns)));
+  const titles = [];
+  const spots = [];
+  let top = 0;
+  let deepest = 0;
+  groups.forEach((group, g) => {
+    if (g && g % columns === 0) top += deepest + BETWEEN / 2;
+    if (g % columns === 0) deepest = 0;
+    const left = (g % columns) * Math.floor((room + BETWEEN) / columns);
+    const [rows, cols] = [group.rows.labels.length, group.cols.labels.length];
+    const h = Math.round(Math.max(w / 3, Math.min(1.2 * w, (w / cols) * rows)));
+    titles.push({ x: left, y: top, w: group.heads * (w + GAP) - GAP });
+    for (let layer = 0; layer < group.layers; layer += 1) {
+      for (let head = 0; head < group.heads; head += 1) {
+        spots.push({ x: left + head * (w + GAP), y: top + TITLE + caption + layer * (h + caption + GAP), w, h });
+      }
+    }
+    deepest = Math.max(deepest, TITLE + group.layers * (h + caption + GAP));
+  });
+  return { height: top + deepest, columns, titles, spots };
+}
+
+/** Which map and which of its cells lies under (x, y): {map, row, col}, or null. */
+export function cellUnder(grid, spots, x, y) {
+  const map = spots.findIndex((spot) => x >= spot.x && x < spot.x + spot.w && y >= spot.y && y < spot.y + spot.h);
+  if (map < 0) return null;
+  const { rows, cols } = grid.groups[grid.maps[map].group];
+  const spot = spots[map];
+  const row = Math.floor(((y - spot.y) / spot.h) * rows.labels.length);
+  return { map, row, col: Math.floor(((x - spot.x) / spot.w) * cols.labels.length) };
+}
+
+/** The map that an arrow key leads to: the nearest one whose middle lies that way; the same at the edge. */
+export function neighbour(spots, from, key) {
+  const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key];
+  if (!way) return null;
+  const middle = ({ x, y, w, h }) => [x + w / 2, y + h / 2];
+  const [x0, y0] = middle(spots[from]);
+  let best = from;
+  let least = Infinity;
+  spots.forEach((spot, i) => {
+    const [x, y] = middle(spot);
+    const along = (x - x0) * way[0] + (y - y0) * way[1];
+    const aside = Math.abs((x - x0) * way[1]) + Math.abs((y - y0) * way[0]);
+    const far = along + 4 * aside;
+    if (i !== from && along > 1 && far < least) [best, least] = [i, far];
+  });
+  return best;
+}
+
+const REASON = { c: "causal", p: "padding" };
+
+/** Why a cell is hidden, "causal" or "padding"; "" for one that counts. */
+export function reasonOf(group, row, col) {
+  return group.hidden ? (REASON[group.hidden[row * group.cols.labels.length + col]] ?? "") : "";
+}
+
+/** Every weight as a row of cells: attention, layer, head, query, key, weight. */
+export function tableOf(grid) {
+  const { words } = grid;
+  const rows = [[words.attention, words.layer, words.head, grid.groups[0].rows.short, grid.groups[0].cols.short, words.weight]];
+  for (const { group: g, layer, head, values } of grid.maps) {
+    const group = grid.groups[g];
+    const width = group.cols.labels.length;
+    group.rows.labels.forEach((query, row) =>
+      group.cols.labels.forEach((key, col) => {
+        const reason = reasonOf(group, row, col);
+        const weight = reason ? words[reason] : Number(exact(values[row * width + col]));
+        rows.push([group.title, layer, head, `${row} ${query}`, `${col} ${key}`, weight]);
+      }),
+    );
+  }
+  return rows;
+}
+
+// ── The browser's part ───────────────────────────────────────────────────────────────────────────────────────────
+
+export default function attentionGrid({ data, parentElement }) {
+  const view = kept(parentElement, () => made(parentElement));
+  const grid = parsed(data);
+  const named = JSON.stringify(grid.groups);
+  // Another model or sentence: what was pointed at is not there any more.
+  if (view.named !== named) Object.assign(view, { named, lit: null, open: null, cursor: null });
+  view.grid = grid;
+  themed(view.root, grid.theme);
+  view.root.classList.toggle("presenting", grid.theme.presenting);
+  view.stage.setAttribute("aria-label", `${grid.alt} ${grid.words.keys}`);
+  if (!view.watch) attach(view);
+  if (view.channelOf !== grid.group) {
+    view.channel?.close();
+    view.channelOf = grid.group;
+    view.channel = link(grid.group, (what) => what?.heads === undefined && lit(view, fromOutside(view, what)));
+  }
+  head(view);
+  draw(view);
+  return () =>
+    setTimeout(() => {
+      if (view.root.isConnected) return;
+      view.watch?.disconnect();
+      view.watch = null;
+      view.channel?.close();
+      view.channelOf = null;
+    });
+}
+
+function made(parentElement) {
+  const view = { lit: null, open: null, cursor: null };
+  view.base = html("canvas", { class: "base" });
+  view.marks = html("canvas", { class: "marks" });
+  view.card = html("div", { class: "card", hidden: true });
+  view.stage = html("div", { class: "stage", tabindex: 0, role: "application" }, [view.base, view.marks, view.card]);
+  view.note = html("div", { class: "grid-note" });
+  view.legend = html("div", { class: "legend" });
+  view.saves = html("div", {});
+  view.heard = html("div", { class: "heard", "aria-live": "polite" });
+  view.root = html("div", { class: "pg attention-grid" }, [
+    html("div", { class: "grid-head" }, [view.note, view.legend, view.saves]),
+    view.stage,
+    view.heard,
+  ]);
+  parentElement.append(view.root);
+  view.tip = tooltip(view.root);
+  return view;
+}
+
+function attach(view) {
+  view.watch = new ResizeObserver(() => view.stage.clientWidth !== view.room && draw(view));
+  view.watch.observe(view.stage);
+  if (view.heardKeys) return;
+  view.heardKeys = true;
+  const { stage } = view;
+  const under = (event) => {
+    if (event.composedPath().includes(view.card)) return cardCell(view, event);
+    if (view.open !== null) return null;
+    const box = stage.getBoundingClientRect();
+    return cellUnder(view.grid, view.plan.spots, event.clientX - box.left, event.clientY - box.top);
+  };
+  stage.addEventListener("pointermove", (event) => {
+    const at = under(event);
+    stage.style.cursor = at ? (view.open === null ? "zoom-in" : "zoom-out") : "default";
+    lit(view, at);
+    view.channel.send({ heads: true, axes: at && { query: at.row, key: at.col } });
+    if (at) view.tip.show(said(view.grid, at), event.clientX, event.clientY);
+    else view.tip.hide();
+  });
+  stage.addEventListener("pointerleave", () => {
+    view.tip.hide();
+    lit(view, view.cursor);
+    view.channel.send(null);
+  });
+  stage.addEventListener("click", (event) => {
+    const at = under(event);
+    view.tip.hide();
+    // A click beside the enlarged map closes it as well.
+    enlarge(view, view.open === null && at ? at.map : null);
+  });
+  stage.addEventListener("keydown", (event) => keyed(view, event));
+  stage.addEventListener("blur", () => {
+    view.cursor = null;
+    lit(view, null);
+  });
+}
+
+function keyed(view, event) {
+  const { grid, plan } = view;
+  const arrow = event.key.startsWith("Arrow");
+  if (event.key === "Escape" && view.open !== null) enlarge(view, null);
+  else if (event.key === "Enter" || event.key === " ") enlarge(view, view.open === null ? (view.cursor?.map ?? 0) : null);
+  else if (arrow && view.cursor === null) view.cursor = { map: view.open ?? 0, row: 0, col: 0 };
+  else if (arrow && view.open === null) view.cursor = { ...view.cursor, map: neighbour(plan.spots, view.cursor.map, event.key) };
+  else if (arrow) {
+    const { rows, cols } = grid.groups[grid.maps[view.open].group];
+    const [down, right] = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+    const within = (value, size) => Math.max(0, Math.min(size - 1, value));
+    view.cursor = {
+      map: view.open,
+      row: within(view.cursor.row + down, rows.labels.length),
+      col: within(view.cursor.col + right, cols.labels.length),
+    };
+  } else return;
+  event.preventDefault();
+  event.stopPropagation();
+  lit(view, view.cursor);
+  if (view.cursor) {
+    const lines = view.open === null ? [[tileName(grid, view.cursor.map)]] : said(grid, view.cursor);
+    view.heard.textContent = lines.map((line) => [line].flat().join(" ")).join(", ");
+  }
+}
+
+/** What is lit in another picture, here: the same row and column of the attentions that have them. */
+function fromOutside(view, what) {
+  if (!what?.axes || what.axes.query === undefined || what.axes.key === undefined) return null;
+  const { query: row, key: col } = what.axes;
+  const fits = (group) => row < group.rows.labels.length && col < group.cols.labels.length;
+  const map = view.grid.maps.findIndex(({ group }) => fits(view.grid.groups[group]));
+  return map < 0 ? null : { map, row, col };
+}
+
+function enlarge(view, map) {
+  view.open = map;
+  if (map !== null && view.cursor) view.cursor = { ...view.cursor, map };
+  draw(view);
+  view.heard.textContent = map === null ? "" : tileName(view.grid, map);
+}
+
+function tileName(grid, map) {
+  const { group, layer, head } = grid.maps[map];
+  return `${grid.groups[group].title}, ${fill(grid.words.tile, { layer, head })}`;
+}
+
+/** What the tooltip says of a cell. */
+function said(grid, { map, row, col }) {
+  const { group: g, values } = grid.maps[map];
+  const group = grid.groups[g];
+  const reason = reasonOf(group, row, col);
+  const value = values[row * group.cols.labels.length + col];
+  return [
+    tileName(grid, map),
+    [group.rows.short, visible(group.rows.labels[row])],
+    [group.cols.short, visible(group.cols.labels[col])],
+    reason ? grid.words[reason] : [grid.words.weight, grid.exact ? exact(value) : short(value)],
+    ...(reason || grid.exact ? [] : [grid.words.rounded]),
+  ];
+}
+
+function head(view) {
+  const { grid, note, legend, saves } = view;
+  const { theme, words } = grid;
+  if (note.textContent !== grid.note) note.textContent = grid.note;
+  const key = JSON.stringify([theme, words, grid.filename, grid.groups.map((group) => group.hidden)]);
+  if (view.headOf === key) return;
+  view.headOf = key;
+  const colours = weightsScale(theme);
+  const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => colours(t)).join(",");
+  const kinds = ["causal", "padding"].filter((kind) => grid.groups.some((group) => group.hidden?.includes(kind[0])));
+  legend.replaceChildren(
+    html("span", { class: "range" }, ["0", html("i", { style: `background:linear-gradient(90deg,${stops})` }), "1", words.range]),
+    ...kinds.map((kind) =>
+      html("span", { class: "range" }, [
+        el("svg", { width: 16, height: 16, "aria-hidden": "true" }, [hatch(`legend-${kind}`, kind, theme), el("rect", { width: 16, height: 16, fill: `url(#legend-${kind})`, stroke: theme.line })]),
+        words[kind],
+      ]),
+    ),
+  );
+  saves.replaceChildren(saveMenu({ words, theme, name: grid.filename, label: grid.alt, svg: () => sheet(view.grid), rows: () => tableOf(view.grid) }));
+}
+
+const captionSize = (theme) => (theme.presenting ? 17 : 12.5);
+const captionRoom = (theme) => Math.round(captionSize(theme) * 1.5);
+
+/** A map's name over it: in full where that fits, else the two numbers. */
+function caption(grid, map, width) {
+  const { layer, head: number } = grid.maps[map];
+  const full = fill(grid.words.tile, { layer, head: number });
+  return textWidth(full, captionSize(grid.theme)) <= width ? full : fill(grid.words.tile_short, { layer, head: number });
+}
+
+function draw(view) {
+  const { grid, stage, base, marks } = view;
+  const { theme } = grid;
+  view.room = stage.clientWidth || 600;
+  view.plan = arranged(grid.groups, view.room, captionRoom(theme), theme.presenting ? 170 : 132);
+  const { height, spots, titles } = view.plan;
+  const density = globalThis.devicePixelRatio || 1;
+  for (const canvas of [base, marks]) {
+    const [w, h] = [Math.round(view.room * density), Math.round(height * density)];
+    if (canvas.width !== w) canvas.width = w;
+    if (canvas.height !== h) canvas.height = h;
+    canvas.style.width = `${view.room}px`;
+    canvas.style.height = `${height}px`;
+  }
+  const ink = base.getContext("2d");
+  ink.setTransform(density, 0, 0, density, 0, 0);
+  ink.clearRect(0, 0, view.room, height);
+  ink.textBaseline = "alphabetic";
+  const size = theme.presenting ? 22 : 15;
+  ink.font = `600 ${size}px ${FONT}`;
+  ink.fillStyle = theme.text;
+  titles.forEach(({ x, y }, g) => ink.fillText(grid.groups[g].title, x, y + size));
+  ink.font = `${captionSize(theme)}px ${FONT}`;
+  ink.fillStyle = theme.muted;
+  spots.forEach((spot, map) => ink.fillText(caption(grid, map, spot.w + GAP - 2), spot.x, spot.y - 4));
+  const patterns = hatches(ink, theme);
+  spots.forEach((spot, map) => drawMap(ink, grid, map, spot, density, patterns));
+  base.classList.toggle("dimmed", view.open !== null);
+  drawCard(view);
+  lit(view, view.lit);
+}
+
+const shades = new Map();
+
+/** 256 colours from weight 0 to 1, as red, green, blue. */
+function shadesOf(theme) {
+  if (!shades.has(theme.name)) {
+    const scale = weightsScale(theme);
+    shades.set(theme.name, Array.from({ length: 256 }, (_, i) => rgb(scale(i / 255))));
+  }
+  return shades.get(theme.name);
+}
+
+let scratch;
+
+function drawMap(ink, grid, map, spot, density, patterns) {
+  const { group: g, values } = grid.maps[map];
+  const group = grid.groups[g];
+  const [rows, cols] = [group.rows.labels.length, group.cols.labels.length];
+  const colours = shadesOf(grid.theme);
+  scratch ??= html("canvas");
+  [scratch.width, scratch.height] = [cols, rows];
+  const brush = scratch.getContext("2d");
+  const image = brush.createImageData(cols, rows);
+  values.forEach((value, i) => image.data.set([...colours[Math.round(Math.max(0, Math.min(1, value)) * 255)], 255], 4 * i));
+  brush.putImageData(image, 0, 0);
+  ink.imageSmoothingEnabled = false;
+  ink.drawImage(scratch, spot.x, spot.y, spot.w, spot.h);
+  for (const [letter, pattern] of Object.entries(patterns)) {
+    if (!group.hidden?.includes(letter)) continue;
+    ink.fillStyle = pattern;
+    ink.beginPath();
+    for (let row = 0; row < rows; row += 1) {
+      for (let col = 0; col < cols; col += 1) {
+        if (group.hidden[row * cols + col] !== letter) continue;
+        const { x, y, w, h } = cellBox(spot, rows, cols, row, col);
+        ink.rect(x, y, w, h);
+      }
+    }
+    ink.fill();
+  }
+  ink.lineWidth = 1;
+  ink.strokeStyle = grid.theme.line;
+  ink.strokeRect(spot.x - 0.5, spot.y - 0.5, spot.w + 1, spot.h + 1);
+}
+
+function hatches(ink, theme) {
+  const pattern = (falls) => {
+    const tile = html("canvas", { width: 6, height: 6 });
+    const brush = tile.getContext("2d");
+    brush.fillStyle = theme.surface;
+    brush.fillRect(0, 0, 6, 6);
+    brush.strokeStyle = theme.hidden;
+    brush.lineWidth = 0.9;
+    for (const shift of [-6, 0, 6]) {
+      brush.moveTo(shift, falls ? 0 : 6);
+      brush.lineTo(shift + 6, falls ? 6 : 0);
+    }
+    brush.stroke();
+    return ink.createPattern(tile, "repeat");
+  };
+  return { c: pattern(false), p: pattern(true) };
+}
+
+function cellBox(spot, rows, cols, row, col) {
+  const [x, y] = [(col * spot.w) / cols, (row * spot.h) / rows];
+  return { x: spot.x + x, y: spot.y + y, w: spot.w / cols, h: spot.h / rows };
+}
+
+/** Outline a cell, and the same cell of every map with the same words. */
+function lit(view, at) {
+  const { grid, marks, plan } = view;
+  view.lit = at;
+  const density = globalThis.devicePixelRatio || 1;
+  const ink = marks.getContext("2d");
+  ink.setTransform(density, 0, 0, density, 0, 0);
+  ink.clearRect(0, 0, marks.width, marks.height);
+  for (const mark of view.card.querySelectorAll(".lit")) mark.classList.remove("lit");
+  if (!at || !grid.maps[at.map]) return;
+  const own = grid.maps[at.map].group;
+  const { rows, cols } = grid.groups[own];
+  ink.strokeStyle = grid.theme.focus;
+  plan.spots.forEach((spot, map) => {
+    if (grid.maps[map].group !== own) return;
+    const { x, y, w, h } = cellBox(spot, rows.labels.length, cols.labels.length, at.row, at.col);
+    ink.lineWidth = 2;
+    ink.strokeRect(x - 0.5, y - 0.5, w + 1, h + 1);
+    if (map === at.map) ink.strokeRect(spot.x - 1.5, spot.y - 1.5, spot.w + 3, spot.h + 3);
+  });
+  for (const mark of view.card.querySelectorAll(`[data-row="${at.row}"], [data-col="${at.col}"]`)) mark.classList.add("lit");
+  const outline = view.card.querySelector(".outline");
+  if (outline && view.open !== null) {
+    const box = view.geometry;
+    outline.setAttribute("x", box.left + at.col * box.cell);
+    outline.setAttribute("y", box.top + at.row * box.cell);
+    outline.classList.add("lit");
+  }
+}
+
+/** The enlarged map: over the place of the small one, with words at its sides. */
+function drawCard(view) {
+  const { grid, card, open, plan, room } = view;
+  card.hidden = open === null;
+  view.stage.style.minHeight = `${plan.height}px`;
+  if (open === null) return;
+  const spot = plan.spots[open];
+  const { svg, geometry } = enlarged(grid, open, Math.min(room - 26, grid.theme.presenting ? 900 : 620));
+  view.geometry = geometry;
+  const words = grid.words;
+  card.replaceChildren(html("div", { class: "card-title" }, [html("b", {}, tileName(grid, open)), html("span", {}, words.closes)]), svg);
+  const [w, h] = [card.offsetWidth, card.offsetHeight];
+  card.style.left = `${Math.max(0, Math.min(spot.x + spot.w / 2 - w / 2, room - w))}px`;
+  card.style.top = `${Math.max(0, Math.min(spot.y + spot.h / 2 - h / 2, plan.height - h))}px`;
+  view.stage.style.minHeight = `${Math.max(plan.height, card.offsetTop + h)}px`;
+}
+
+function cardCell(view, event) {
+  const { geometry, card, open } = view;
+  const box = card.querySelector("svg").getBoundingClientRect();
+  const col = Math.floor((event.clientX - box.left - geometry.left) / geometry.cell);
+  const row = Math.floor((event.clientY - box.top - geometry.top) / geometry.cell);
+  const inside = row >= 0 && col >= 0 && row < geometry.rows && col < geometry.cols;
+  return inside ? { map: open, row, col } : null;
+}
+
+function enlarged(grid, map, most) {
+  const { theme } = grid;
+  const { group: g, values } = grid.maps[map];
+  const group = grid.groups[g];
+  const size = theme.presenting ? 18 : 14;
+  const [rows, cols] = [group.rows.labels.map(visible), group.cols.labels.map(visible)];
+  const wide = (labels) => Math.ceil(Math.max(...labels.map((label) => textWidth(label, size)))) + 10;
+  const left = Math.max(wide(rows), Math.ceil(textWidth(`${group.rows.short} ↓`, size)) + 10);
+  const cell = Math.max(4, Math.min(theme.presenting ? 64 : 46, Math.floor((most - left) / cols.length), Math.floor((theme.presenting ? 560 : 400) / rows.length)));
+  const upright = wide(cols) - 4 > cell;
+  const top = (upright ? wide(cols) : size + 8) + size + 8;
+  const colour = weightsScale(theme);
+  const nodes = [];
+  const hatched = new Set();
+  const every = Math.ceil((size + 2) / cell);
+  rows.forEach((_, row) =>
+    cols.forEach((__, col) => {
+      const reason = reasonOf(group, row, col);
+      if (reason) hatched.add(reason);
+      const value = values[row * cols.length + col];
+      const fillOf = reason ? `url(#card-${reason})` : colour(value);
+      nodes.push(el("rect", { x: left + col * cell, y: top + row * cell, width: cell - 1, height: cell - 1, fill: fillOf }));
+      if (!reason && cell >= 2.3 * size) {
+        const [x, y] = [left + col * cell + cell / 2 - 0.5, top + row * cell + cell / 2 + size * 0.32];
+        nodes.push(el("text", { x, y, "text-anchor": "middle", "font-size": size - 1, fill: inkOn(fillOf, theme) }, brief(value)));
+      }
+    }),
+  );
+  const label = (text, attrs) => el("text", { "font-size": size, fill: theme.text, ...attrs }, text);
+  rows.forEach((text, row) => row % every === 0 && nodes.push(label(text, { x: left - 7, y: top + row * cell + cell / 2 + size * 0.35, "text-anchor": "end", "data-row": row })));
+  cols.forEach((text, col) => {
+    if (col % every) return;
+    const [x, y] = [left + col * cell + cell / 2, top - 7];
+    const turn = upright ? { transform: `translate(${x + size * 0.35},${y}) rotate(-90)` } : { x, y, "text-anchor": "middle" };
+    nodes.push(label(text, { ...turn, "data-col": col }));
+  });
+  nodes.push(label(`${group.rows.short} ↓`, { x: left - 7, y: top - 7, "text-anchor": "end", fill: theme.muted }));
+  nodes.push(label(`${group.cols.short} →`, { x: left, y: size, fill: theme.muted }));
+  nodes.push(el("rect", { class: "outline", width: cell - 1, height: cell - 1, fill: "none", stroke: theme.focus, "stroke-width": 2.5 }));
+  const [width, height] = [left + cols.length * cell, top + rows.length * cell];
+  const svg = el("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, [
+    el("defs", {}, [...hatched].map((kind) => hatch(`card-${kind}`, kind, theme))),
+    el("rect", { x: left - 1, y: top - 1, width: cols.length * cell + 1, height: rows.length * cell + 1, fill: theme.line }),
+    nodes,
+  ]);
+  return { svg, geometry: { left, top, cell, rows: rows.length, cols: cols.length } };
+}
+
+/** All maps as one drawing for a file. */
+function sheet(grid) {
+  const theme = { ...grid.theme, presenting: false };
+  const plan = arranged(grid.groups, 1200, captionRoom(theme), 132);
+  const pad = 20;
+  const colour = weightsScale(theme);
+  const kinds = new Set();
+  const nodes = [el("text", { x: pad, y: pad + 8, "font-size": 15, fill: theme.muted }, grid.note)];
+  plan.titles.forEach(({ x, y }, g) => nodes.push(el("text", { x: pad + x, y: y + 2 * pad + 15, "font-size": 15, "font-weight": 600, fill: theme.text }, grid.groups[g].title)));
+  plan.spots.forEach((place, map) => {
+    const spot = { ...place, x: place.x + pad, y: place.y + 2 * pad };
+    const { group: g, values } = grid.maps[map];
+    const group = grid.groups[g];
+    const [rows, cols] = [group.rows.labels.length, group.cols.labels.length];
+    const areas = new Map(); // one path a colour
+    values.forEach((value, i) => {
+      const [row, col] = [Math.floor(i / cols), i % cols];
+      const reason = reasonOf(group, row, col);
+      if (reason) kinds.add(reason);
+      const { x, y, w, h } = cellBox(spot, rows, cols, row, col);
+      const path = `M${x.toFixed(2)},${y.toFixed(2)}h${w.toFixed(2)}v${h.toFixed(2)}h${(-w).toFixed(2)}z`;
+      const key = reason ? `url(#file-${reason})` : colour(value);
+      areas.set(key, (areas.get(key) ?? "") + path);
+    });
+    nodes.push(
+      el("text", { x: spot.x, y: spot.y - 4, "font-size": captionSize(theme), fill: theme.muted }, caption(grid, map, spot.w + GAP - 2)),
+      el("g", { "shape-rendering": "crispEdges" }, [...areas].map(([fillOf, d]) => el("path", { d, fill: fillOf }))),
+      el("rect", { x: spot.x - 0.5, y: spot.y - 0.5, width: spot.w + 1, height: spot.h + 1, fill: "none", stroke: theme.line }),
+    );
+  });
+  const [width, height] = [1200 + 2 * pad, plan.height + 3 * pad];
+  const legend = el("text", { x: pad, y: height - 10, "font-size": 13, fill: theme.muted }, `0 – 1 ${grid.words.range}`);
+  return el("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, [
+    el("defs", {}, [...kinds].map((kind) => hatch(`file-${kind}`, kind, theme))),
+    nodes,
+    legend,
+  ]);
+}

@@ -1,0 +1,122 @@
+"""All attention heads of a model as small maps, a row a layer: hover says words and weight, a click enlarges one.
+
+Everything travels as one run of bytes, so that the maps of a training can follow it twice a second: the length of the
+header (4 bytes, little-endian), the header as JSON, then the weights, map by map, row by row. Up to `MOST_EXACT` weights
+are float32, and what is read off them is exact; more are bytes of 1/255, and the picture says that it is rounded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from playground.figures.theme import Theme
+from playground.i18n import Translate
+from playground.labelled import LabelledArray
+from playground.ui.components import register
+from playground.ui.components.shared import common
+
+_MOUNT = register("attention_grid")
+
+MOST_EXACT = 40_000  # weights: 160 kB twice a second
+MOST_CELLS = 4_000_000
+
+REASONS = {"": ".", "causal": "c", "padding": "p"}
+WORDS = ("tile", "tile_short", "weight", "range", "rounded", "keys", "closes", "attention", "layer", "head")
+
+
+@dataclass(frozen=True, eq=False)
+class HeadMaps:
+    """The heads of one attention of every layer: they share their words, so a cell means the same in each.
+
+    Attributes:
+        id: Short name, such as `cross`.
+        title: What it is, in words.
+        layers: Weights of each layer, `[head, query, key]`, 0–1.
+        hidden: Why each cell is hidden by a mask, `[query, key]` of `causal`, `padding` or empty; None if none is.
+
+    Raises:
+        ValueError: If the layers have not the same three axes, or `hidden` has another shape.
+    """
+
+    id: str
+    title: str
+    layers: tuple[LabelledArray, ...]
+    hidden: npt.NDArray[Any] | None = None
+
+    def __post_init__(self) -> None:
+        shapes = {array.shape for array in self.layers}
+        if len(shapes) != 1 or len(shape := next(iter(shapes))) != 3:
+            raise ValueError(f"the layers of {self.id} need one shape [head, query, key], but have {sorted(shapes)}")
+        if self.hidden is not None and self.hidden.shape != shape[1:]:
+            raise ValueError(f"the maps of {self.id} are {shape[1:]}, but its hidden cells are {self.hidden.shape}")
+
+    def plain(self, t: Translate) -> dict[str, Any]:
+        """Return what the browser has to know besides the weights."""
+        heads, query, key = self.layers[0].axes
+        return {
+            "id": self.id,
+            "title": self.title,
+            "layers": len(self.layers),
+            "heads": len(heads),
+            "rows": {"labels": list(query.labels), "title": t(f"axis.{query.name}"), "short": t(f"axis.short.{query.name}")},
+            "cols": {"labels": list(key.labels), "title": t(f"axis.{key.name}"), "short": t(f"axis.short.{key.name}")},
+            "hidden": None if self.hidden is None else "".join(REASONS[str(why)] for why in self.hidden.flat),
+        }
+
+
+def attention_grid(
+    groups: Sequence[HeadMaps],
+    *,
+    key: str,
+    alt: str,
+    t: Translate,
+    theme: Theme,
+    note: str = "",
+    group: str | None = None,
+    filename: str | None = None,
+) -> None:
+    """Draw every head of some attentions. New weights under the same key are drawn in place.
+
+    Args:
+        groups: What is drawn, in order.
+        key: The element's own name on the page.
+        alt: What a screen reader says the picture is.
+        t: Words.
+        theme: Colours and type.
+        note: Whose maps these are: the step, the sentence. Plain text over the maps.
+        group: Pictures with the same group light up together; the picture's own key if None.
+        filename: Stem of saved files; the key if None.
+
+    Raises:
+        ValueError: If there are more than `MOST_CELLS` weights.
+    """
+    words = {word: t(f"figure.grid.{word}") for word in WORDS}
+    reasons = {why: t(f"matrix.{why}") for why in REASONS if why}
+    header = {
+        **common(theme, t, alt=alt, filename=filename or key, **words, **reasons),
+        "note": note,
+        "group": group or key,
+        "groups": [each.plain(t) for each in groups],
+    }
+    _MOUNT(key=key, data=packed_maps(header, groups))
+
+
+def packed_maps(header: dict[str, Any], groups: Sequence[HeadMaps]) -> bytes:
+    """Return header and weights as the browser reads them; `exact` in the header says whether they are float32.
+
+    Raises:
+        ValueError: If there are more than `MOST_CELLS` weights.
+    """
+    weights = np.concatenate([array.values.reshape(-1) for each in groups for array in each.layers])
+    if weights.size > MOST_CELLS:
+        raise ValueError(f"the maps have {weights.size} cells; at most {MOST_CELLS} are drawn")
+    exact = weights.size <= MOST_EXACT
+    tiles = weights.astype("<f4") if exact else np.rint(np.clip(weights, 0, 1) * 255).astype(np.uint8)
+    text = json.dumps({**header, "exact": exact}, ensure_ascii=False, separators=(",", ":")).encode()
+    return len(text).to_bytes(4, "little") + text + tiles.tobytes()
