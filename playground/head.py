@@ -92,19 +92,23 @@ class Head:
         return self._told(softmax(raw.derived(raw.name, scores), self.hidden == ""))
 
     def sharpest(self) -> tuple[int, int]:
-        """Return (query, key) of the cell that says most about the head.
+        """Return (query, key) of the cell that says most about the head: where one word looks most, and how.
 
-        It is the largest weight between words, rather than marks such as `⟨bos⟩`, and between different places of the
-        two sentences if one of those is at least half as large: a word that looks straight ahead says little.
+        Of each row only its largest weight counts. The largest of these lies between words, rather than marks such as
+        `⟨bos⟩`, if any does; and between different places of the two sentences, if one there is at least half as
+        large: a word that looks straight ahead, or at itself, says little.
         """
         weights = self["weights"].values
+        keys = self["weights"].axes[1].labels
         rows = tuple(self.asking(row) for row in range(len(weights)))
-        words = np.outer(_are_words(rows), _are_words(self["weights"].axes[1].labels)) & (self.hidden == "")
-        values = np.where(words, weights, -1.0) if words.any() else weights
-        elsewhere = np.where(np.eye(*values.shape, dtype=bool), -1.0, values)
-        if elsewhere.max(initial=-1.0) >= values.max() / 2:
-            values = elsewhere
-        row, col = np.unravel_index(int(np.argmax(values)), values.shape)
+        most = np.arange(len(keys)) == weights.argmax(axis=-1)[:, None]
+        words = most & np.outer(_are_words(rows), _are_words(keys))
+        best = np.where(words if words.any() else most, weights, -1.0)
+        elsewhere = np.where(np.eye(*best.shape) == 1, -1.0, best)
+        if self.where != "cross":  # the same word twice: that it looks at its twin is hard to say in words
+            elsewhere[np.array(rows)[:, None] == np.array(keys)] = -1.0
+        chosen = elsewhere if elsewhere.max(initial=-1.0) >= best.max() / 2 else best
+        row, col = np.unravel_index(int(np.argmax(chosen)), chosen.shape)
         return int(row), int(col)
 
     def asking(self, row: int) -> str:
