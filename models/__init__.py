@@ -12,7 +12,7 @@ from models.positions import POSITIONS, alibi_slopes, sinusoidal_table
 from models.recipe import accuracy, label_smoothed_loss, noam_rate
 from models.tap import NO_TAP, Edit, Recorder, Tap
 from models.trace import AXES, Trace, capture, inspecting, zero_head
-from models.transformer import Stack, Transformer
+from models.transformer import Stack, Transformer, initialise
 from models.unwatched import attend_unwatched
 
 __all__ = [
@@ -51,6 +51,7 @@ __all__ = [
     "causal_mask",
     "check_mask",
     "greedy",
+    "initialise",
     "inspecting",
     "label_smoothed_loss",
     "noam_rate",

@@ -131,7 +131,8 @@ class Rotary(NoPositions):
 class ALiBi(NoPositions):
     """Lowers each score in proportion to the distance, by a slope of each head's own.
 
-    For sequences that are read in both directions the distance counts without its sign.
+    In sequences that are read in both directions the distance counts without its sign, so that a sentence and its
+    reverse look alike.
 
     Source: Press et al. 2021, Train Short, Test Long, section 3.
     """
