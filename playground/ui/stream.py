@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Literal, cast
 
 from models import EncoderLayer, ModelConfig, Transformer
 from playground.figures.theme import Role
@@ -87,7 +87,7 @@ def embedding(subject: Subject, stack: str, t: Translate) -> list[Block]:
             role="residual",
             limit=limit,
             operands=tuple(Operand(source, row="row", col="col") for source in ("embed", *added)),
-            via="+" if added else "",
+            joined="+",
             note=t("embeddings.resid_pre.note.added" if added else "embeddings.resid_pre.note.alone"),
             stage=into,
         )
@@ -207,6 +207,7 @@ class _Layer:
         stage: str,
         formula: str = "",
         via: str = "",
+        joined: Literal["×", "+"] = "×",
         words: str = "",
     ) -> None:
         """Append one block; its words hang on `words`, or on its name."""
@@ -221,6 +222,7 @@ class _Layer:
                 role=role,
                 operands=operands,
                 via=via,
+                joined=joined,
                 note=self.t(f"layer.{words}.note", d_model=self.config.d_model, d_ff=self.config.d_ff, norm=self.norm),
                 stage=stage,
             )
@@ -284,7 +286,7 @@ class _Layer:
             *both,
             symbol="+",
             formula=total,
-            via="+",
+            joined="+",
             words="added",
             stage=stage,
         )

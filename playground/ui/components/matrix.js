@@ -549,7 +549,7 @@ class Picture {
   sign(block, geometry, result) {
     const { theme } = this.data;
     const middle = geometry.top + (geometry.rows * geometry.ch) / 2;
-    const sign = block !== result ? "×" : result.via ? "→" : "=";
+    const sign = block !== result ? result.joined : result.via ? "→" : "=";
     return html("div", { class: "sign", style: `width:${ARROW}px;padding-top:${middle}px`, "aria-hidden": "true" }, [
       block === result && result.via && html("span", { class: "via" }, formula(result.via, theme)),
       html("span", { class: "arrow" }, sign),

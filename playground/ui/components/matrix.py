@@ -75,6 +75,7 @@ class Block:
             gives it. Such a cell is hatched, and never has a number.
         operands: What its cells are made from.
         via: What is done to the operands, written on the arrow: `÷ √d_k`.
+        joined: What stands between two operands.
         note: One sentence for the reader: what happens here.
         stage: Heading that it stands under in a chain, together with its neighbours of the same stage.
         whole: Shape of the tensor that this is a part of, such as `(4, 9, 9)`; the array's own if None.
@@ -91,6 +92,7 @@ class Block:
     hidden: npt.NDArray[Any] | None = None
     operands: tuple[Operand, ...] = ()
     via: str = ""
+    joined: Literal["×", "+"] = "×"
     note: str = ""
     stage: str = ""
     whole: tuple[int, ...] | None = None
@@ -116,6 +118,7 @@ class Block:
             "scale": self.scale,
             "limit": self.limit if self.limit is not None else largest(self.array),
             "via": self.via,
+            "joined": self.joined,
             "note": self.note,
             "stage": self.stage,
             "shape": " × ".join(map(str, self.whole or self.array.shape)),
