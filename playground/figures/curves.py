@@ -83,15 +83,15 @@ def smoothed(values: Numbers, span: int = SPAN) -> Numbers:
     return out
 
 
-def training_curves(history: History, t: Translate, theme: Theme, *, height: int = 360) -> Figure:
+def training_curves(history: History, t: Translate, theme: Theme, *, height: int = 316) -> Figure:
     """Draw a run's loss, exact match, learning rate and gradient norm: see `training_plain`."""
     return Figure(training_plain(history, t, theme, height=height))
 
 
-def training_plain(history: History, t: Translate, theme: Theme, *, height: int = 360) -> Plain:
+def training_plain(history: History, t: Translate, theme: Theme, *, height: int = 316) -> Plain:
     """Draw a run's loss with the line of guessing and its smoothed course, exact match, learning rate, gradient norm.
 
-    The four share the steps, from 0 to those planned; the scales of loss and exact match do not move while the run does.
+    The four share the steps, from 0 to those planned. The scales of loss and exact match stand still during a run.
 
     Args:
         history: What was measured.
@@ -109,12 +109,12 @@ def training_plain(history: History, t: Translate, theme: Theme, *, height: int 
     names = {name: t(f"figure.{name}") for name in PANELS}
     raw = t("figure.loss_each") if history.every == 1 else t("figure.loss_every", n=history.every)
     data = [
-        _line("loss", step, history.loss[kept], raw, theme.hidden, theme, width=1, opacity=0.55),
-        _line("loss", step, smooth[kept], t("figure.loss_smooth", n=SPAN), theme.weights, theme, width=2.5),
-        _line("exact_match", exact[:, 0], exact[:, 1], names["exact_match"], theme.weights, theme, form=".1%", dots=True),
-        _line("learning_rate", planned[:, 0], planned[:, 1], t("figure.planned"), theme.hidden, theme, dash="dot"),
-        _line("learning_rate", step, history.learning_rate[kept], names["learning_rate"], theme.weights, theme),
-        _line("grad_norm", step, history.grad_norm[kept], names["grad_norm"], theme.weights, theme),
+        _line("loss", step, history.loss[kept], raw, theme.hidden, width=1, opacity=0.55),
+        _line("loss", step, smooth[kept], t("figure.loss_smooth", n=SPAN), theme.weights, width=2.5),
+        _line("exact_match", exact[:, 0], exact[:, 1], names["exact_match"], theme.weights, form=".1%", dots=True),
+        _line("learning_rate", planned[:, 0], planned[:, 1], t("figure.planned"), theme.hidden, dash="dot"),
+        _line("learning_rate", step, history.learning_rate[kept], names["learning_rate"], theme.weights),
+        _line("grad_norm", step, history.grad_norm[kept], names["grad_norm"], theme.weights),
     ]
     last = {
         "loss": f"{smooth[-1]:.2f}" if len(smooth) else "",
@@ -126,27 +126,27 @@ def training_plain(history: History, t: Translate, theme: Theme, *, height: int 
     marks = [_across("y", history.chance, theme.text, "dash"), _across("y", history.least, theme.muted, "dot")]
     notes += [
         _on_line(t("figure.chance", loss=f"{history.chance:.2f}"), history.chance, "bottom", theme, theme.text),
-        _on_line(t("figure.least", loss=f"{history.least:.2f}"), history.least, "bottom", theme, theme.muted),
+        _on_line(t("figure.least", loss=f"{history.least:.2f}"), history.least, "top", theme, theme.muted),
     ]
     if history.at is not None:
         marks += [_upright(x, history.at, theme) for x in ("x", "x2")]
     (left, lower), (upper, bottom) = COLUMNS, ROWS
     wide: Plain = {"range": [0, steps], "showgrid": False, "tickfont": {"size": theme.font_size, "color": theme.muted}}
-    small: Plain = {"size": theme.font_size - 1, "color": theme.muted}
+    why: Plain = {"anchor": "x2", "rangemode": "tozero", "tickformat": "~g"}
     axes: Plain = {
         "xaxis": axis(theme, domain=left, anchor="y2", nticks=5, **wide),
         "xaxis2": axis(theme, domain=lower, anchor="y4", nticks=3, matches="x", **wide),
         "yaxis": axis(theme, domain=upper, range=[0, top], nticks=5),
         "yaxis2": axis(theme, domain=bottom, range=[0, 1.04], tickvals=[0, 0.5, 1], tickformat=".0%"),
-        "yaxis3": axis(theme, domain=upper, anchor="x2", rangemode="tozero", nticks=4, tickfont=small, tickformat="~g"),
-        "yaxis4": axis(theme, domain=bottom, anchor="x2", rangemode="tozero", nticks=3, tickfont=small, tickformat="~g"),
+        "yaxis3": axis(theme, domain=upper, nticks=4, **why),
+        "yaxis4": axis(theme, domain=bottom, nticks=3, **why),
     }
     return {
         "data": data,
         "layout": layout(
             theme,
             height=height,
-            margin={"l": 50, "r": 8, "t": 30, "b": 46},
+            margin={"l": 50, "r": 36, "t": 30, "b": 26},
             hovermode="x unified",
             hoversubplots="axis",
             shapes=marks,
@@ -209,11 +209,11 @@ def noam_plain(
     peak = t("figure.peak", rate=f"{rate[best]:.3g}", step=f"{int(step[best]):,}")
     left = step[best] < step[-1] / 2
     return {
-        "data": [_line("loss", step, rate, t("figure.learning_rate"), theme.weights, theme, form="~g")],
+        "data": [_line("loss", step, rate, t("figure.learning_rate"), theme.weights, form="~g")],
         "layout": layout(
             theme,
             height=height,
-            margin={"l": 56, "r": 12, "t": 26, "b": 44},
+            margin={"l": 56, "r": 36, "t": 26, "b": 26},
             hovermode="x unified",
             shapes=[] if at is None else [_upright("x", at, theme)],
             annotations=[
@@ -240,7 +240,7 @@ def _kept(history: History) -> npt.NDArray[np.int64]:
 
 
 def _top(history: History) -> float:
-    """Return the top of the loss scale: room over guessing, and for a first loss above it, but not for one that blew up."""
+    """Return the top of the loss scale: over guessing and a first loss above it, but not over one that blew up."""
     worst = float(np.max(history.loss, initial=0.0, where=np.isfinite(history.loss)))
     return 1.12 * max(history.chance, min(worst, 1.6 * history.chance), 0.1)
 
@@ -251,7 +251,6 @@ def _line(
     y: npt.NDArray[Any],
     name: str,
     colour: str,
-    theme: Theme,
     *,
     width: float = 2,
     form: str = ".3~g",
@@ -270,6 +269,7 @@ def _line(
         "yaxis": up,
         "line": {"color": colour, "width": width, **style},
         "marker": {"size": 6, "color": colour},
+        "cliponaxis": False,
         "hovertemplate": f"%{{y:{form}}}",
         **opacity,
     }
@@ -283,7 +283,7 @@ def _heading(name: str, title: str, last: str, theme: Theme) -> list[Plain]:
     more: Plain = {"yanchor": "bottom", "yshift": 5, "font": strong}
     # The numbers at the scale stand left of the panel, and its name begins over them.
     return [
-        note(title, theme, x=column[0], y=row[1], xanchor="left", xshift=-44 if across == 1 else -36, **more),
+        note(title, theme, x=column[0], y=row[1], xanchor="left", xshift=-50 if across == 1 else -40, **more),
         note(last, theme, x=column[1], y=row[1], xanchor="right", **more),
     ]
 
@@ -309,4 +309,5 @@ def _upright(x_axis: str, x: int, theme: Theme) -> Plain:
 
 
 def _step_title(t: Translate, theme: Theme) -> Plain:
-    return note(t("figure.step"), theme, x=0, y=0, xanchor="left", yanchor="top", yshift=-22, xshift=-44)
+    """Return the word beside the numbers of the steps: left of their 0."""
+    return note(t("figure.step"), theme, x=0, y=0, xanchor="left", yanchor="top", yshift=-2, xshift=-50)

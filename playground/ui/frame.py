@@ -43,6 +43,7 @@ PAGES = (
     Page("one_head", "attention", "visibility"),
     Page("layer", "attention", "layers"),
     Page("output", "attention", "match_word"),
+    Page("train", "learn", "model_training"),
 )
 
 

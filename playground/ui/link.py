@@ -16,6 +16,7 @@ from types import MappingProxyType
 
 from playground.head import PLACES
 from playground.i18n import LANGUAGES
+from playground.plan import OPTIONS
 
 # A change of a default would change old links, so it needs a new version.
 VERSION = "1"
@@ -30,8 +31,10 @@ PICKS: Mapping[str, tuple[str, ...] | int] = MappingProxyType(
         "where": tuple(PLACES),
         "stack": ("encoder", "decoder"),
         "part": ("self_attn", "cross_attn", "ffn"),
+        "table": ("chain", "lengths", "neighbours", "plane"),
         "layer": 63,
         "head": 127,
+        **OPTIONS,
     }
 )
 

@@ -23,7 +23,7 @@ export function parsed(bytes) {
   return { ...header, maps };
 }
 
-const TITLE = 30; // px over a group's maps
+const TITLE = 26; // px over a group's maps
 const GAP = 10; // px between maps
 const BETWEEN = 34; // px between groups
 
@@ -273,11 +273,13 @@ function head(view) {
   const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => colours(t)).join(",");
   const kinds = ["causal", "padding"].filter((kind) => grid.groups.some((group) => group.hidden?.includes(kind[0])));
   legend.replaceChildren(
-    html("span", { class: "range" }, ["0", html("i", { style: `background:linear-gradient(90deg,${stops})` }), "1", words.range]),
+    html("span", { class: "range" }, [
+      ...["0", html("i", { style: `background:linear-gradient(90deg,${stops})` }), "1", words.range].map((part) => html("span", {}, part)),
+    ]),
     ...kinds.map((kind) =>
       html("span", { class: "range" }, [
         el("svg", { width: 16, height: 16, "aria-hidden": "true" }, [hatch(`legend-${kind}`, kind, theme), el("rect", { width: 16, height: 16, fill: `url(#legend-${kind})`, stroke: theme.line })]),
-        words[kind],
+        html("span", {}, words[kind]),
       ]),
     ),
   );

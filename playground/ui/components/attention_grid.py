@@ -1,8 +1,8 @@
 """All attention heads of a model as small maps, a row a layer: hover says words and weight, a click enlarges one.
 
 Everything travels as one run of bytes, so that the maps of a training can follow it twice a second: the length of the
-header (4 bytes, little-endian), the header as JSON, then the weights, map by map, row by row. Up to `MOST_EXACT` weights
-are float32, and what is read off them is exact; more are bytes of 1/255, and the picture says that it is rounded.
+header (4 bytes, little-endian), the header as JSON, then the weights, map by map, row by row. Up to `MOST_EXACT` of
+them are float32, and what is read off them is exact; more are bytes of 1/255, and the picture says that it is rounded.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class HeadMaps:
             "title": self.title,
             "layers": len(self.layers),
             "heads": len(heads),
-            "rows": {"labels": list(query.labels), "title": t(f"axis.{query.name}"), "short": t(f"axis.short.{query.name}")},
-            "cols": {"labels": list(key.labels), "title": t(f"axis.{key.name}"), "short": t(f"axis.short.{key.name}")},
+            "rows": {"labels": list(query.labels), "short": t(f"axis.short.{query.name}")},
+            "cols": {"labels": list(key.labels), "short": t(f"axis.short.{key.name}")},
             "hidden": None if self.hidden is None else "".join(REASONS[str(why)] for why in self.hidden.flat),
         }
 
@@ -96,7 +96,8 @@ def attention_grid(
     Raises:
         ValueError: If there are more than `MOST_CELLS` weights.
     """
-    words = {word: t(f"figure.grid.{word}") for word in WORDS}
+    # The browser fills in the numbers of each map.
+    words = {word: t(f"figure.grid.{word}", layer="{layer}", head="{head}") for word in WORDS}
     reasons = {why: t(f"matrix.{why}") for why in REASONS if why}
     header = {
         **common(theme, t, alt=alt, filename=filename or key, **words, **reasons),

@@ -65,6 +65,7 @@ export default function plotLive({ data, parentElement }) {
     return { root, plot, corner, queue: Promise.resolve(), wanted: null };
   });
   const { root, plot } = view;
+  view.data = data;
   themed(root, data.theme);
   plot.setAttribute("aria-label", data.alt);
   // Room is taken before plotly has come, so that nothing moves when it does.
@@ -73,7 +74,6 @@ export default function plotLive({ data, parentElement }) {
     view.saves = `${data.filename} ${data.theme.name} ${data.words.save}`;
     view.corner.replaceChildren(saving(view));
   }
-  view.data = data;
   view.wanted = structuredClone(data.figure); // plotly unpacks and completes what it is given
   // One after another: a drawing that is under way is not disturbed, and those it outlasted are left out.
   view.queue = view.queue.then(() => drawn(view)).catch(() => missed(view));
