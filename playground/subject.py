@@ -76,8 +76,25 @@ class Subject:
         """Whether the model wrote exactly what the grammar does; None if the grammar has no translation."""
         return None if self.example is None else self.finished and self.output == self.example.tgt
 
+    def table(self, stack: str) -> LabelledArray:
+        """Return the embedding table that a stack looks its words up in, as it stands in the weights.
+
+        Args:
+            stack: `encoder` or `decoder`.
+
+        Returns:
+            `[vocab, d_model]`.
+        """
+        own = self.model.tgt_embedding if stack == "decoder" else None
+        table = self.model.embedding if own is None else own
+        axes = (
+            Axis("vocab", tuple(self.task.vocabulary.tokens)),
+            Axis("d_model", tuple(str(i) for i in range(table.shape[1]))),
+        )
+        return LabelledArray("embedding" if own is None else "tgt_embedding", table.detach().cpu().numpy(), axes)
+
     def embedding(self, stack: str) -> LabelledArray:
-        """Return the rows of the embedding table that a stack looks up, as they stand in the weights.
+        """Return the rows of the table that a stack looks up.
 
         Args:
             stack: `encoder` or `decoder`.
@@ -87,15 +104,9 @@ class Subject:
         """
         words = self.reading.src if stack == "encoder" else self.reading.tgt
         ids = self.task.vocabulary.encode(words)
-        own = self.model.tgt_embedding if stack == "decoder" else None
-        table = self.model.embedding if own is None else own
+        table = self.table(stack)
         labels = tuple(f"{word} · {i}" for word, i in zip(words, ids, strict=True))
-        dimensions = tuple(str(i) for i in range(table.shape[1]))
-        return LabelledArray(
-            "embedding" if own is None else "tgt_embedding",
-            table.detach()[ids].cpu().numpy(),
-            (Axis("pos", labels), Axis("d_model", dimensions)),
-        )
+        return LabelledArray(table.name, table.values[ids], (Axis("pos", labels), table.axis("d_model")))
 
     def head_score(self, layer: int, head: int) -> float | None:
         """Return how much of a cross-attention head's weight lies on the gold alignment, 0 to 1.

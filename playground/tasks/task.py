@@ -108,8 +108,8 @@ class Task:
             raise TextTooLong(n, limit)
         for word, tokens in typed:
             for token in tokens:
-                if token not in self._src_words:
-                    raise UnknownWord(word, nearest(token, sorted(self._src_words)))
+                if token not in self.src_words:
+                    raise UnknownWord(word, nearest(token, sorted(self.src_words)))
         return tuple(token for _, tokens in typed for token in tokens)
 
     def trained_on(self, src: Sequence[str]) -> bool:
@@ -135,7 +135,8 @@ class Task:
         return tuple(train), tuple(heldout)
 
     @cached_property
-    def _src_words(self) -> frozenset[str]:
+    def src_words(self) -> frozenset[str]:
+        """The words that a source sentence may have."""
         return frozenset(word for example in self._pairs for word in example.src)
 
     @cached_property

@@ -15,6 +15,7 @@ import streamlit as st
 from playground.head import PLACES
 from playground.home import best_head
 from playground.i18n import LANGUAGES, Translate, literal
+from playground.ui.link import PICKS
 from playground.ui.session import Session
 
 T = TypeVar("T", str, int)
@@ -58,10 +59,16 @@ def pick_cross_head(state: Session, t: Translate) -> tuple[int, int]:
         return _pick_layer_and_head(state, t, best_head(state.subject))
 
 
-def pick_stack(state: Session, t: Translate) -> str:
-    """Let the visitor choose encoder or decoder; text where the model has only one of them."""
-    with _row("pick_stack_row"):
-        return _pick_stack(state, t)
+def pick_table(state: Session, t: Translate) -> tuple[str, str]:
+    """Let the visitor choose how the embeddings of which stack are looked at; returns (view, stack)."""
+    views = PICKS["table"]
+    assert isinstance(views, tuple)
+    with _row("pick_table_row"):
+        chosen = str(state.picks.get("table", views[0]))
+        view = _pick(
+            "table", views, chosen, state, t("embeddings.view.label"), lambda each: t(f"embeddings.view.{each}")
+        )
+        return view, _pick_stack(state, t)
 
 
 def pick_layer(state: Session, t: Translate) -> tuple[str, int]:
