@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -23,13 +23,14 @@ def lengths(parts: Mapping[str, LabelledArray]) -> LabelledArray:
     return LabelledArray("length", values.astype(np.float32), (arrays[-1].axis("pos"), Axis("part", tuple(parts))))
 
 
-def neighbours(table: LabelledArray, words: Sequence[str], n: int) -> LabelledArray:
+def neighbours(table: LabelledArray, words: Sequence[str], n: int, *, without: Collection[str] = ()) -> LabelledArray:
     """Return the cosine between the rows of some words and those of the words that lie nearest to them.
 
     Args:
         table: `[vocab, d_model]`.
         words: Words of the table; one that repeats gets one row.
         n: How many neighbours of each word are kept, the word itself not counted.
+        without: Words that are nobody's neighbours, such as the padding, whose row no sentence ever looks up.
 
     Returns:
         `[pos, vocab]`, −1 to 1: a row for each word, a column for each word that is among somebody's nearest, in the
@@ -39,8 +40,9 @@ def neighbours(table: LabelledArray, words: Sequence[str], n: int) -> LabelledAr
         ValueError: If the table has no `n` other words.
     """
     names = table.axis("vocab").labels
-    if not 0 < n < len(names):
-        raise ValueError(f"{n} neighbours of a word, but the table has {len(names)} words with itself")
+    silent = [names.index(word) for word in without]
+    if not 0 < n < len(names) - len(silent):
+        raise ValueError(f"{n} neighbours of a word, but the table has {len(names) - len(silent)} words with itself")
     rows = table.values.astype(np.float64)
     rows = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
     asked = tuple(dict.fromkeys(words))
@@ -48,6 +50,7 @@ def neighbours(table: LabelledArray, words: Sequence[str], n: int) -> LabelledAr
     cosine = rows[index] @ rows.T  # [pos, vocab]
     others = cosine.copy()
     others[np.arange(len(index)), index] = -np.inf
+    others[:, silent] = -np.inf
     nearest = np.argsort(-others, axis=1, kind="stable")[:, :n]
     kept = list(dict.fromkeys(int(i) for i in nearest.flat))
     axes = (Axis("pos", asked), Axis("vocab", tuple(names[i] for i in kept)))

@@ -34,6 +34,11 @@ def test_the_nearest_of_each_word_are_there_and_a_word_is_not_its_own_neighbour(
     assert list(found.axis("vocab").labels) == wanted
 
 
+def test_who_is_left_out_is_nobodys_neighbour(table):
+    nearest = neighbours(table, ("word3",), 3).axis("vocab").labels
+    assert neighbours(table, ("word3",), 2, without=nearest[:1]).axis("vocab").labels == nearest[1:]
+
+
 def test_a_word_that_repeats_has_one_row(table):
     assert neighbours(table, ("word3", "word5", "word3"), 2).axis("pos").labels == ("word3", "word5")
 

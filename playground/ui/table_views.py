@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from playground.embedding import lengths, neighbours, plane
 from playground.figures.scatter import scatter
 from playground.i18n import Translate
-from playground.tasks import SPECIALS
+from playground.tasks import PAD, SPECIALS
 from playground.ui.components.matrix import Block, matrices
 from playground.ui.session import Session
 from playground.ui.show import show
@@ -60,7 +60,7 @@ def _lengths(state: Session, stack: str, t: Translate) -> None:
 def _neighbours(state: Session, stack: str, t: Translate) -> None:
     words = state.reading.src if stack == "encoder" else state.reading.tgt
     block = Block(
-        neighbours(state.subject.table(stack), words, NEAREST),
+        neighbours(state.subject.table(stack), words, NEAREST, without=(SPECIALS[PAD],)),
         id="neighbours",
         title=t("embeddings.neighbours.title"),
         formula="cos({residual:a}, {residual:b}) = {residual:a} · {residual:b} / (|{residual:a}| |{residual:b}|)",
