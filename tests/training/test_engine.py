@@ -89,9 +89,9 @@ def until(engine: Engine, run_id: str, holds: Callable[[RunStatus], bool]) -> Ru
 def alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text() if Path("/proc").is_dir() else True
+    except (ProcessLookupError, FileNotFoundError):  # it may end between the two looks
         return False
-    return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text() if Path("/proc").is_dir() else True
 
 
 def pid_of(engine: Engine, run_id: str) -> int:

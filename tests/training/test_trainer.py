@@ -161,9 +161,10 @@ def test_every_sentence_is_seen_once_before_any_is_seen_twice():
     n = len(TASKS["reverse"].train)
     size = 97
     batches = trainer_module._batches("reverse", np.random.default_rng(1), size)
-    seen = [tuple(row) for _ in range(n // size) for row in _wide(next(batches)[0])]
+    whole_pools = n // (POOL * size) * POOL
+    seen = [tuple(row) for _ in range(whole_pools) for row in _wide(next(batches)[0])]
     assert len(set(seen)) == len(seen)
-    everything = seen + [tuple(row) for _ in range(POOL + 1) for row in _wide(next(batches)[0])]
+    everything = seen + [tuple(row) for _ in range(2 * POOL) for row in _wide(next(batches)[0])]
     assert len(set(everything)) == n
 
 
