@@ -67,5 +67,11 @@ def _draw(status: RunStatus, state: Session, t: Translate) -> None:
             return
         st.progress(min(1.0, status.step / status.steps))
         st.caption(t.markdown(f"frame.own.{status.state}", step=f"{status.step:,}", steps=f"{status.steps:,}"))
-        if not status.is_active:
+        if status.is_active:
+            return
+        if status.message:
+            st.caption(t.markdown(status.message, **status.values))
+        if status.run_id == state.run_id:
+            state.unseen = None  # it is on the page already, so this is said once
+        elif status.recorded:
             st.button(t("frame.own.open"), key="own_run_open", on_click=state.choose_run, args=(status.run_id,))

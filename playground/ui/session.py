@@ -16,6 +16,7 @@ from playground.reading import Reading
 from playground.runs import Run, RunRefused, RunStore
 from playground.subject import Subject
 from playground.tasks import TASKS, Task, TextRefused
+from playground.training import ACTIVE
 from playground.ui import COOKIE
 from playground.ui.link import DEFAULT_LANGUAGE, MAX_TEXT, PICKS, Turn, View, from_params, reconcile, to_params
 
@@ -41,7 +42,7 @@ class Session:
         owner: An unguessable token; who shows it may command the runs that were begun with it.
         own_runs: Ids of the runs that this visitor began, the latest last.
         runs: What the visitor may choose from: the recordings, then the visitor's own and the one looked at.
-        unseen: The own run that was begun last, until it has been the subject.
+        unseen: The own run that was begun last, until it has ended and been the subject.
         pages: The pages there are, by the stem of their files.
         typed: The text as it stands in the input; differs from `text` while it is refused.
         refused: Why `typed` is not what the model reads; None if it is.
@@ -175,7 +176,7 @@ class Session:
         text = self.view.text
         if task is not before and (text is None or _refusal(task, text)):
             text = self._texts.get(task.name)
-        if run_id == self.unseen:
+        if run_id == self.unseen and run.progress.state not in ACTIVE:
             self.unseen = None
         self.refused = None
         default = next(each.id for each in self.runs if each.is_recording)

@@ -361,3 +361,29 @@ def test_a_visitors_token_comes_back_with_the_page(visit):
     assert page.evaluate("document.cookie").find("attention") == -1
     page.reload()
     assert cookie in page.context.cookies()
+
+
+# --- A visitor's own training ----------------------------------------------------------------------------------------
+
+
+def test_ones_own_training_is_told_on_every_page_and_found_after_a_reload(visit):
+    page = visit("train")
+    told = page.locator(".st-key-own_run")
+    expect(told).to_have_count(0)
+    page.locator(".st-key-train_start button").click()
+    page.wait_for_function("() => location.search.includes('run=')")
+    expect(told).to_contain_text(EN("frame.own.yours"))
+    menu(page, EN("home.title")).click()
+    expect(page.locator(".st-key-frame_line")).to_be_visible()
+    expect(page.locator(".st-key-frame_bar")).to_contain_text(EN("frame.badge.yours"))
+    page.reload()
+    expect(told).to_contain_text(EN("frame.own.yours"))
+    # Whose link is opened by somebody else is theirs to watch, and to leave alone.
+    other = visit("train", **params(page))
+    expect(other.locator(".st-key-frame_bar")).to_contain_text(EN("frame.badge.shared"))
+    expect(other.locator(".st-key-train_stop")).to_have_count(0)
+    menu(page, EN("train.title")).click()
+    page.locator(".st-key-train_stop button").click()
+    expect(told).to_contain_text(re.compile(f"{EN('frame.own.stopped', step='', steps='').split()[0]}|Finished"))
+    menu(page, EN("home.title")).click()
+    expect(told).to_have_count(0)
