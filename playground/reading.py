@@ -29,6 +29,7 @@ class Reading:
     Attributes:
         src: Words the encoder read, `⟨eos⟩` last; empty for a decoder alone.
         tgt: Words the decoder read, `⟨bos⟩` first; empty for an encoder alone.
+        vocabulary: Every word, each at its id.
         predicted: The likeliest next word after each word of `tgt` (of `src` for an encoder alone).
     """
 
@@ -36,7 +37,7 @@ class Reading:
         self, trace: Mapping[str, Tensor], *, src: tuple[str, ...], tgt: tuple[str, ...], vocabulary: tuple[str, ...]
     ) -> None:
         self._trace = trace
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self.src = src
         self.tgt = tgt
         best = trace["logits"].argmax(dim=-1)  # [pos]
@@ -101,5 +102,5 @@ class Reading:
 
     def _labels(self, name: str, axis: str, size: int) -> tuple[str, ...]:
         if axis == "vocab":
-            return self._vocabulary
+            return self.vocabulary
         return self.words(name, axis) or tuple(str(i) for i in range(size))
