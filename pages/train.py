@@ -13,6 +13,6 @@ if not state.present:
     means, source, attempt = st.columns([5, 4, 4], gap="large")
     note(means, t("train.means.heading"), t.markdown("train.means.text"), t.markdown("train.means.heldout"))
     with source:
-        st.latex(r"\text{factor} \cdot d_\text{model}^{-1/2} \min(n^{-1/2},\; n \cdot \text{warm-up}^{-3/2})")
+        st.latex(r"\small \text{factor} \cdot d_\text{model}^{-1/2} \min(n^{-1/2},\, n\, w^{-3/2})")
         st.caption(t.markdown("train.source"))
     note(attempt, t("train.try.heading"), t.markdown("train.try.text"))

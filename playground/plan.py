@@ -94,6 +94,22 @@ def choices_of(config: RunConfig) -> dict[str, str]:
     return {"task": config.task, **{name: _text((model | recipe)[name]) for name in (*MODEL, *RECIPE)}}
 
 
+def repeated(config: RunConfig, picks: Mapping[str, object], **changes: str) -> dict[str, str]:
+    """Return what has to be chosen so that the next training is that of a run, but for some changes.
+
+    Args:
+        config: Of the run. What of it is no option is left out.
+        picks: What is chosen so far.
+        changes: Other settings, by their names in `OPTIONS`.
+
+    Returns:
+        Choices that `picks` does not have yet, by their names in `OPTIONS`; `changes` always.
+    """
+    before = chosen(picks)
+    wanted = {name: value for name, value in choices_of(config).items() if value in OPTIONS[name]}
+    return {name: value for name, value in wanted.items() if value != before[name]} | changes
+
+
 def planned_rates(config: RunConfig) -> tuple[tuple[int, float], ...]:
     """Return pairs of step and learning rate from the first step to the last, its peak among them."""
     recipe = config.recipe

@@ -83,12 +83,39 @@ def smoothed(values: Numbers, span: int = SPAN) -> Numbers:
     return out
 
 
-def training_curves(history: History, t: Translate, theme: Theme, *, height: int = 316) -> Figure:
+@dataclass(frozen=True)
+class Place:
+    """Where a panel lies on the paper: plotly's names of its axes, and its ends across and up, 0 to 1."""
+
+    x: str
+    y: str
+    across: tuple[float, float]
+    up: tuple[float, float]
+
+
+# Left the two that tell how well it goes, right the two that tell why; on a phone one under another.
+WIDE = {
+    "loss": Place("x", "y", (0.0, 0.66), (0.47, 1.0)),
+    "exact_match": Place("x", "y2", (0.0, 0.66), (0.0, 0.32)),
+    "learning_rate": Place("x2", "y3", (0.76, 1.0), (0.47, 1.0)),
+    "grad_norm": Place("x2", "y4", (0.76, 1.0), (0.0, 0.32)),
+}
+NARROW = {
+    "loss": Place("x", "y", (0.0, 1.0), (0.68, 1.0)),
+    "exact_match": Place("x", "y2", (0.0, 1.0), (0.44, 0.59)),
+    "learning_rate": Place("x2", "y3", (0.0, 1.0), (0.22, 0.34)),
+    "grad_norm": Place("x2", "y4", (0.0, 1.0), (0.0, 0.12)),
+}
+
+
+def training_curves(history: History, t: Translate, theme: Theme, **choices: Any) -> Figure:
     """Draw a run's loss, exact match, learning rate and gradient norm: see `training_plain`."""
-    return Figure(training_plain(history, t, theme, height=height))
+    return Figure(training_plain(history, t, theme, **choices))
 
 
-def training_plain(history: History, t: Translate, theme: Theme, *, height: int = 316) -> Plain:
+def training_plain(
+    history: History, t: Translate, theme: Theme, *, height: int = 316, is_narrow: bool = False
+) -> Plain:
     """Draw a run's loss with the line of guessing and its smoothed course, exact match, learning rate, gradient norm.
 
     The four share the steps, from 0 to those planned. The scales of loss and exact match stand still during a run.
@@ -98,7 +125,9 @@ def training_plain(history: History, t: Translate, theme: Theme, *, height: int 
         t: Words.
         theme: Colours and type.
         height: Pixels.
+        is_narrow: Whether the panels stand one under another, as on a phone.
     """
+    places = NARROW if is_narrow else WIDE
     kept = _kept(history)
     step = history.step[kept]
     steps = max(history.steps, 1)
@@ -106,7 +135,7 @@ def training_plain(history: History, t: Translate, theme: Theme, *, height: int 
     smooth = smoothed(history.loss)
     exact = np.array(history.exact_match, dtype=np.float64).reshape(-1, 2)
     planned = np.array(history.planned, dtype=np.float64).reshape(-1, 2)
-    names = {name: t(f"figure.{name}") for name in PANELS}
+    names = {name: t(f"figure.{name}") for name in places}
     raw = t("figure.loss_each") if history.every == 1 else t("figure.loss_every", n=history.every)
     data = [
         _line("loss", step, history.loss[kept], raw, theme.hidden, width=1, opacity=0.55),
@@ -122,24 +151,26 @@ def training_plain(history: History, t: Translate, theme: Theme, *, height: int 
         "learning_rate": f"{history.learning_rate[-1]:.2g}" if len(step) else "",
         "grad_norm": f"{history.grad_norm[-1]:.2g}" if len(step) else "",
     }
-    notes = [each for name in PANELS for each in _heading(name, names[name], last[name], theme)]
+    notes = [each for name in places for each in _heading(places[name], names[name], last[name], theme)]
     marks = [_across("y", history.chance, theme.text, "dash"), _across("y", history.least, theme.muted, "dot")]
+    end = places["loss"].across[1]
     notes += [
-        _on_line(t("figure.chance", loss=f"{history.chance:.2f}"), history.chance, "bottom", theme, theme.text),
-        _on_line(t("figure.least", loss=f"{history.least:.2f}"), history.least, "top", theme, theme.muted),
+        _on_line(t("figure.chance", loss=f"{history.chance:.2f}"), end, history.chance, "bottom", theme, theme.text),
+        _on_line(t("figure.least", loss=f"{history.least:.2f}"), end, history.least, "top", theme, theme.muted),
     ]
     if history.at is not None:
         marks += [_upright(x, history.at, theme) for x in ("x", "x2")]
-    (left, lower), (upper, bottom) = COLUMNS, ROWS
-    wide: Plain = {"range": [0, steps], "showgrid": False, "tickfont": {"size": theme.font_size, "color": theme.muted}}
+    loss, exact_match, rate, grad = places.values()
+    told = {"text": f"{literal(t('figure.step'))} %{{x}}"}
+    wide: Plain = {"range": [0, steps], "showgrid": False, "unifiedhovertitle": told}
     why: Plain = {"anchor": "x2", "rangemode": "tozero", "tickformat": "~g"}
     axes: Plain = {
-        "xaxis": axis(theme, domain=left, anchor="y2", nticks=5, **wide),
-        "xaxis2": axis(theme, domain=lower, anchor="y4", nticks=3, matches="x", **wide),
-        "yaxis": axis(theme, domain=upper, range=[0, top], nticks=5),
-        "yaxis2": axis(theme, domain=bottom, range=[0, 1.04], tickvals=[0, 0.5, 1], tickformat=".0%"),
-        "yaxis3": axis(theme, domain=upper, nticks=4, **why),
-        "yaxis4": axis(theme, domain=bottom, nticks=3, **why),
+        "xaxis": axis(theme, domain=[*loss.across], anchor="y2", nticks=5, **wide),
+        "xaxis2": axis(theme, domain=[*rate.across], anchor="y4", nticks=5 if is_narrow else 3, matches="x", **wide),
+        "yaxis": axis(theme, domain=[*loss.up], range=[0, top], nticks=5),
+        "yaxis2": axis(theme, domain=[*exact_match.up], range=[0, 1.04], tickvals=[0, 0.5, 1], tickformat=".0%"),
+        "yaxis3": axis(theme, domain=[*rate.up], nticks=4, **why),
+        "yaxis4": axis(theme, domain=[*grad.up], nticks=3, **why),
     }
     return {
         "data": data,
@@ -154,13 +185,6 @@ def training_plain(history: History, t: Translate, theme: Theme, *, height: int 
             **axes,
         ),
     }
-
-
-PANELS = ("loss", "exact_match", "learning_rate", "grad_norm")
-# Left the two that tell how well it goes, right the two that tell why.
-COLUMNS = ([0.0, 0.66], [0.76, 1.0])
-ROWS = ([0.47, 1.0], [0.0, 0.32])
-_AXES = {"loss": ("x", "y"), "exact_match": ("x", "y2"), "learning_rate": ("x2", "y3"), "grad_norm": ("x2", "y4")}
 
 
 def noam(
@@ -255,42 +279,40 @@ def _line(
     width: float = 2,
     form: str = ".3~g",
     dots: bool = False,
-    **style: Any,
+    opacity: float = 1.0,
+    dash: str = "solid",
 ) -> Plain:
-    across, up = _AXES[panel]
-    opacity = {"opacity": style.pop("opacity")} if "opacity" in style else {}
     return {
         "type": "scatter",
         "mode": "lines+markers" if dots else "lines",
         "name": literal(name),
         "x": numbers(x),
         "y": numbers(y),
-        "xaxis": across,
-        "yaxis": up,
-        "line": {"color": colour, "width": width, **style},
+        "xaxis": WIDE[panel].x,
+        "yaxis": WIDE[panel].y,
+        "line": {"color": colour, "width": width, "dash": dash},
         "marker": {"size": 6, "color": colour},
+        "opacity": opacity,
         "cliponaxis": False,
-        "hovertemplate": f"%{{y:{form}}}",
-        **opacity,
+        # What is measured now and then is not of the step under the pointer, so it says of which.
+        "hovertemplate": f"%{{y:{form}}}" + (" (%{x})" if dots else ""),
     }
 
 
-def _heading(name: str, title: str, last: str, theme: Theme) -> list[Plain]:
+def _heading(place: Place, title: str, last: str, theme: Theme) -> list[Plain]:
     """Return a panel's name over its left end, and the last value over its right end."""
-    across, up = (int(each[1:] or 1) for each in _AXES[name])
-    column, row = COLUMNS[across - 1], ROWS[(up - 1) % 2]
     strong = {"size": theme.font_size, "color": theme.text}
-    more: Plain = {"yanchor": "bottom", "yshift": 5, "font": strong}
+    more: Plain = {"y": place.up[1], "yanchor": "bottom", "yshift": 5, "font": strong}
     # The numbers at the scale stand left of the panel, and its name begins over them.
     return [
-        note(title, theme, x=column[0], y=row[1], xanchor="left", xshift=-50 if across == 1 else -40, **more),
-        note(last, theme, x=column[1], y=row[1], xanchor="right", **more),
+        note(title, theme, x=place.across[0], xanchor="left", xshift=-50 if place.across[0] == 0 else -40, **more),
+        note(last, theme, x=place.across[1], xanchor="right", **more),
     ]
 
 
-def _on_line(text: str, y: float, anchor: str, theme: Theme, colour: str) -> Plain:
+def _on_line(text: str, x: float, y: float, anchor: str, theme: Theme, colour: str) -> Plain:
     return {
-        **note(text, theme, x=COLUMNS[0][1], y=y),
+        **note(text, theme, x=x, y=y),
         "yref": "y",
         "xanchor": "right",
         "yanchor": anchor,

@@ -73,7 +73,7 @@ def layout(theme: Theme, *, height: int, **more: Any) -> Plain:
             "align": "left",
             "font": {"family": FONT, "size": theme.font_size + 1, "color": theme.text},
         },
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": theme.muted, "activecolor": theme.text},
+        "modebar": {"orientation": "v", "bgcolor": "rgba(0,0,0,0)", "color": theme.muted, "activecolor": theme.text},
         **more,
     }
 

@@ -22,6 +22,7 @@ def show(
     theme: Theme,
     caption: str | None = None,
     filename: str | None = None,
+    narrow: Figure | Mapping[str, Any] | None = None,
 ) -> None:
     """Draw a figure. New numbers under the same key are drawn in place: nothing blinks, and a zoom stays.
 
@@ -33,7 +34,9 @@ def show(
         theme: Colours and type.
         caption: Markdown under the picture; values in it are already literal.
         filename: Stem of saved files; the key if None.
+        narrow: The same data on a paper for a narrow place, such as a phone; `figure` everywhere if None.
     """
-    plot_live(plain(figure), key=key, alt=alt, t=t, theme=theme, filename=filename or key)
+    slim = plain(narrow)["layout"] if narrow is not None else None
+    plot_live(plain(figure), key=key, alt=alt, t=t, theme=theme, filename=filename or key, narrow=slim)
     if caption:
         st.caption(caption)

@@ -212,9 +212,11 @@ def _draw(seen: Seen, state: Session, t: Translate) -> None:
     """Draw curves and translations side by side, and the maps under them."""
     theme = state.theme
     curves, words = st.columns([62, 38], gap="medium")
+    measured = history(seen)
     with curves:
         show(
-            training_plain(history(seen), t, theme, height=380 if state.present else 316),
+            training_plain(measured, t, theme, height=380 if state.present else 316),
+            narrow=training_plain(measured, t, theme, height=620, is_narrow=True),
             key="train_curves",
             alt=t("train.curves_alt", task=t(f"tasks.{seen.config.task}.title")),
             filename="training",

@@ -296,6 +296,12 @@ function caption(grid, map, width) {
   return textWidth(full, captionSize(grid.theme)) <= width ? full : fill(grid.words.tile_short, { layer, head: number });
 }
 
+function isShort(grid, g, spots) {
+  const map = grid.maps.findIndex(({ group }) => group === g);
+  const { layer, head: number } = grid.maps[map];
+  return caption(grid, map, spots[map].w + GAP - 2) !== fill(grid.words.tile, { layer, head: number });
+}
+
 function draw(view) {
   const { grid, stage, base, marks } = view;
   const { theme } = grid;
@@ -320,6 +326,8 @@ function draw(view) {
   titles.forEach(({ x, y }, g) => ink.fillText(grid.groups[g].title, x, y + size));
   ink.font = `${captionSize(theme)}px ${FONT}`;
   ink.fillStyle = theme.muted;
+  // Where only the two numbers stand over the maps, the titles say what they are.
+  titles.forEach(({ x, y }, g) => isShort(grid, g, spots) && ink.fillText(grid.words.short_says, x + textWidth(grid.groups[g].title, size, 600) + 12, y + size));
   spots.forEach((spot, map) => ink.fillText(caption(grid, map, spot.w + GAP - 2), spot.x, spot.y - 4));
   const patterns = hatches(ink, theme);
   spots.forEach((spot, map) => drawMap(ink, grid, map, spot, density, patterns));
@@ -429,7 +437,6 @@ function lit(view, at) {
 function drawCard(view) {
   const { grid, card, open, plan, room } = view;
   card.hidden = open === null;
-  view.stage.style.minHeight = `${plan.height}px`;
   if (open === null) return;
   const spot = plan.spots[open];
   const { svg, geometry } = enlarged(grid, open, Math.min(room - 26, grid.theme.presenting ? 900 : 620));
@@ -437,9 +444,11 @@ function drawCard(view) {
   const words = grid.words;
   card.replaceChildren(html("div", { class: "card-title" }, [html("b", {}, tileName(grid, open)), html("span", {}, words.closes)]), svg);
   const [w, h] = [card.offsetWidth, card.offsetHeight];
-  card.style.left = `${Math.max(0, Math.min(spot.x + spot.w / 2 - w / 2, room - w))}px`;
-  card.style.top = `${Math.max(0, Math.min(spot.y + spot.h / 2 - h / 2, plan.height - h))}px`;
-  view.stage.style.minHeight = `${Math.max(plan.height, card.offsetTop + h)}px`;
+  // Over its small map, but within the window, be it over what stands above the maps.
+  const above = view.stage.getBoundingClientRect().top;
+  const within = (middle, size, low, high) => Math.max(low, Math.min(middle - size / 2, high - size));
+  card.style.left = `${within(spot.x + spot.w / 2, w, 0, room)}px`;
+  card.style.top = `${within(spot.y + spot.h / 2, h, 8 - above, innerHeight - 8 - above)}px`;
 }
 
 function cardCell(view, event) {

@@ -27,7 +27,10 @@ MOST_EXACT = 40_000  # weights: 160 kB twice a second
 MOST_CELLS = 4_000_000
 
 REASONS = {"": ".", "causal": "c", "padding": "p"}
-WORDS = ("tile", "tile_short", "weight", "range", "rounded", "keys", "closes", "attention", "layer", "head")
+WORDS = (
+    *("tile", "tile_short", "short_says", "weight", "range", "rounded", "keys", "closes"),
+    *("attention", "layer", "head"),
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,17 +68,17 @@ export default function plotLive({ data, parentElement }) {
   view.data = data;
   themed(root, data.theme);
   plot.setAttribute("aria-label", data.alt);
-  // Room is taken before plotly has come, so that nothing moves when it does.
-  root.style.minHeight = `${data.figure.layout.height}px`;
   if (view.saves !== `${data.filename} ${data.theme.name} ${data.words.save}`) {
     view.saves = `${data.filename} ${data.theme.name} ${data.words.save}`;
     view.corner.replaceChildren(saving(view));
   }
-  view.wanted = structuredClone(data.figure); // plotly unpacks and completes what it is given
-  // One after another: a drawing that is under way is not disturbed, and those it outlasted are left out.
-  view.queue = view.queue.then(() => drawn(view)).catch(() => missed(view));
+  ask(view);
   if (!view.watch) {
-    view.watch = new ResizeObserver(() => plot.data && plot.isConnected && globalThis.Plotly.Plots.resize(plot));
+    view.watch = new ResizeObserver(() => {
+      if (!plot.data || !plot.isConnected) return;
+      if (view.isSlim === isSlim(view)) globalThis.Plotly.Plots.resize(plot);
+      else ask(view);
+    });
     view.watch.observe(root);
   }
   return () =>
@@ -89,6 +89,22 @@ export default function plotLive({ data, parentElement }) {
       view.watch = null;
       if (plot.data) globalThis.Plotly?.purge(plot);
     });
+}
+
+/** Whether there is another layout for a place as narrow as this. */
+function isSlim({ root, data }) {
+  return data.narrow !== null && root.clientWidth > 0 && root.clientWidth < data.slim;
+}
+
+/** Have the present data drawn: one after another, and what a drawing outlasted is left out. */
+function ask(view) {
+  const { figure, narrow } = view.data;
+  view.isSlim = isSlim(view);
+  const layout = view.isSlim ? narrow : figure.layout;
+  // Room is taken before plotly has come, so that nothing moves when it does.
+  view.root.style.minHeight = `${layout.height}px`;
+  view.wanted = structuredClone({ data: figure.data, layout }); // plotly unpacks and completes what it is given
+  view.queue = view.queue.then(() => drawn(view)).catch(() => missed(view));
 }
 
 async function drawn(view) {
