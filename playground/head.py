@@ -87,9 +87,13 @@ class Head:
 
         With the model's own scale these are its own weights; 1.0 leaves out the division by √d_k.
         """
+        return softmax(self.rescored(scale), self.hidden == "")
+
+    def rescored(self, scale: float) -> LabelledArray:
+        """Return the raw scores multiplied by `scale`, with the model's bias if it has one: what softmax is given."""
         raw = self["raw_scores"]
         scores = raw.values * scale + (self["bias"].values if "bias" in self else 0.0)
-        return self._told(softmax(raw.derived(raw.name, scores), self.hidden == ""))
+        return self._told(raw.derived(raw.name, scores))
 
     def sharpest(self) -> tuple[int, int]:
         """Return (query, key) of the cell that says most about the head: where one word looks most, and how.

@@ -40,6 +40,22 @@ def entropy(weights: LabelledArray) -> LabelledArray:
     return LabelledArray(f"entropy({weights.name})", -(p * logs).sum(axis=-1), weights.axes[:-1])
 
 
+def jacobian_norm(weights: LabelledArray) -> LabelledArray:
+    """Return ‖diag(p) − ppᵀ‖_F for each distribution p over the last axis: how far softmax's weights still move.
+
+    It is the Frobenius norm of the derivative of the weights by the scores that softmax was given. It is 0 when all
+    weight lies on one key, √(n − 1)/n when n keys have the same, and 1/2, the most, when two share all of it.
+
+    Source: ∂pᵢ/∂sⱼ = pᵢ(δᵢⱼ − pⱼ).
+    """
+    p = weights.values.astype(np.float64)
+    beside = p[..., :, None] * p[..., None, :] * (1 - np.eye(p.shape[-1]))
+    # p(1 − p) as a sum over the other keys, which stays exact where p is 1 but for a billionth.
+    own = beside.sum(axis=-1)
+    norm = np.sqrt((own**2).sum(axis=-1) + (beside**2).sum(axis=(-2, -1)))
+    return LabelledArray(f"jacobian_norm({weights.name})", norm, weights.axes[:-1])
+
+
 def agreement(weights: LabelledArray, alignment: Iterable[tuple[int, int]]) -> float:
     """Return the mean weight that a head lays on the words it should look at.
 

@@ -40,7 +40,9 @@ class Page:
 PAGES = (
     Page("home", "start", "home"),
     Page("embeddings", "start", "text_fields"),
+    Page("positions", "attention", "straighten"),
     Page("one_head", "attention", "visibility"),
+    Page("scaling", "attention", "tune"),
     Page("layer", "attention", "layers"),
     Page("output", "attention", "match_word"),
     Page("train", "learn", "model_training"),

@@ -14,9 +14,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
+from models import CHOICES
 from playground.head import PLACES
 from playground.i18n import LANGUAGES
 from playground.plan import OPTIONS
+from playground.scaling import ROOT, SIZES, TEMPERATURES
+from playground.scaling import VIEWS as SCALING_VIEWS
 
 # A change of a default would change old links, so it needs a new version.
 VERSION = "1"
@@ -29,9 +32,22 @@ MAX_STEP = 10**9
 PICKS: Mapping[str, tuple[str, ...] | int] = MappingProxyType(
     {
         "where": tuple(PLACES),
+        "depth": ("story", "numbers", "formula", "code"),
         "stack": ("encoder", "decoder"),
         "part": ("self_attn", "cross_attn", "ffn"),
         "table": ("chain", "lengths", "neighbours", "plane"),
+        "aspect": ("table", "waves", "similarity", "rotation", "relative", "shuffle", "longer"),
+        "rule": CHOICES["positions"],
+        "rows": ("sentence", "32", "128", "512"),
+        "width": ("model", "7", "128", "512"),
+        "order": ("random", "reversed"),
+        "place": 47,
+        "shift": 64,
+        "pair": 255,
+        "draw": 999,
+        "scaling": SCALING_VIEWS,
+        "d_k": tuple(map(str, SIZES)),
+        "tau": (*TEMPERATURES, ROOT),
         "layer": 63,
         "head": 127,
         **OPTIONS,

@@ -1,0 +1,26 @@
+"""Scaling: why scores are divided by √d_k, on the subject's scores, on drawn vectors, as a temperature."""
+
+import streamlit as st
+
+from playground.ui.frame import open_page
+from playground.ui.notes import note
+from playground.ui.scaling_controls import open_training, pick_view
+from playground.ui.scaling_views import control, draw, formula, measured
+
+state, t = open_page("scaling")
+picture = st.container()
+view = pick_view(state, t)
+control(view, state, t)
+with picture:
+    draw(view, state, t)
+
+means, numbers, attempt = st.columns([4, 5, 4], gap="large")
+note(means, t("scaling.means.heading"), t.markdown(f"scaling.means.{view}"))
+with numbers:
+    st.latex(formula(view, state.theme))
+    if view == "subject":
+        st.markdown(measured(state, t))
+    st.caption(t.markdown(f"scaling.source.{view}"))
+note(attempt, t("scaling.try.heading"), t.markdown(f"scaling.try.{view}"))
+with attempt:
+    open_training(state, t)
