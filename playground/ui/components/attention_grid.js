@@ -3,7 +3,10 @@
 
 // ── What does not need a browser ─────────────────────────────────────────────────────────────────────────────────
 
-/** Header and maps of the bytes that Python packed: {…header, maps: [{group, layer, head, values}, …]}. */
+/**
+ * Header and maps of the bytes that Python packed: {…header, maps: [{group, layer, head, values, full, label, off}, …]}.
+ * The colours of a map are full at `full`.
+ */
 export function parsed(bytes) {
   const size = new DataView(bytes.buffer, bytes.byteOffset, 4).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + size)));
@@ -13,9 +16,14 @@ export function parsed(bytes) {
   let at = 0;
   header.groups.forEach((group, g) => {
     const cells = group.rows.labels.length * group.cols.labels.length;
+    const labels = new Map((group.labels ?? []).map(([layer, head, label]) => [`${layer} ${head}`, label]));
+    const silent = new Set((group.off ?? []).map(([layer, head]) => `${layer} ${head}`));
     for (let layer = 0; layer < group.layers; layer += 1) {
       for (let head = 0; head < group.heads; head += 1) {
-        maps.push({ group: g, layer, head, values: numbers.subarray(at, (at += cells)) });
+        const values = numbers.subarray(at, (at += cells));
+        const full = header.own_range ? values.reduce((a, b) => Math.max(a, b), 0) || 1 : 1;
+        const where = `${layer} ${head}`;
+        maps.push({ group: g, layer, head, values, full, label: labels.get(where) ?? "", off: silent.has(where) });
       }
     }
   });
@@ -247,6 +255,12 @@ function tileName(grid, map) {
   return `${grid.groups[group].title}, ${fill(grid.words.tile, { layer, head })}`;
 }
 
+/** What there is to say of a map besides its place: its label, that it is off, its own range. */
+function told(grid, map) {
+  const { label, off, full } = grid.maps[map];
+  return [...(label ? [label] : []), ...(off ? [grid.words.off] : []), ...(grid.own_range ? [fill(grid.words.top, { value: short(full) })] : [])];
+}
+
 /** What the tooltip says of a cell. */
 function said(grid, { map, row, col }) {
   const { group: g, values } = grid.maps[map];
@@ -255,6 +269,7 @@ function said(grid, { map, row, col }) {
   const value = values[row * group.cols.labels.length + col];
   return [
     tileName(grid, map),
+    ...told(grid, map),
     [group.rows.short, visible(group.rows.labels[row])],
     [group.cols.short, visible(group.cols.labels[col])],
     reason ? grid.words[reason] : [grid.words.weight, grid.exact ? exact(value) : short(value)],
@@ -266,7 +281,7 @@ function head(view) {
   const { grid, note, legend, saves } = view;
   const { theme, words } = grid;
   if (note.textContent !== grid.note) note.textContent = grid.note;
-  const key = JSON.stringify([theme, words, grid.filename, grid.groups.map((group) => group.hidden)]);
+  const key = JSON.stringify([theme, words, grid.filename, grid.own_range, grid.groups.map((group) => group.hidden)]);
   if (view.headOf === key) return;
   view.headOf = key;
   const colours = weightsScale(theme);
@@ -274,7 +289,7 @@ function head(view) {
   const kinds = ["causal", "padding"].filter((kind) => grid.groups.some((group) => group.hidden?.includes(kind[0])));
   legend.replaceChildren(
     html("span", { class: "range" }, [
-      ...["0", html("i", { style: `background:linear-gradient(90deg,${stops})` }), "1", words.range].map((part) => html("span", {}, part)),
+      ...["0", html("i", { style: `background:linear-gradient(90deg,${stops})` }), ...(grid.own_range ? [words.range_own] : ["1", words.range])].map((part) => html("span", {}, part)),
     ]),
     ...kinds.map((kind) =>
       html("span", { class: "range" }, [
@@ -289,17 +304,21 @@ function head(view) {
 const captionSize = (theme) => (theme.presenting ? 17 : 12.5);
 const captionRoom = (theme) => Math.round(captionSize(theme) * 1.5);
 
-/** A map's name over it: in full where that fits, else the two numbers. */
+/** A map's name over it, with its label and largest weight: as much of it as fits. */
 function caption(grid, map, width) {
-  const { layer, head: number } = grid.maps[map];
-  const full = fill(grid.words.tile, { layer, head: number });
-  return textWidth(full, captionSize(grid.theme)) <= width ? full : fill(grid.words.tile_short, { layer, head: number });
+  const { layer, head: number, label, off, full } = grid.maps[map];
+  const more = off ? grid.words.off : label;
+  const name = [grid.words.tile, grid.words.tile_short].map((text) => fill(text, { layer, head: number }));
+  const top = grid.own_range ? ` ≤ ${short(full)}` : "";
+  const fits = (text) => textWidth(text, captionSize(grid.theme)) <= width;
+  const choices = more ? [`${name[0]}: ${more}${top}`, `${name[1]}: ${more}${top}`, `${name[1]}: ${more}`] : [];
+  return [...choices, ...name.map((text) => text + top)].find(fits) ?? name[1];
 }
 
 function isShort(grid, g, spots) {
   const map = grid.maps.findIndex(({ group }) => group === g);
   const { layer, head: number } = grid.maps[map];
-  return caption(grid, map, spots[map].w + GAP - 2) !== fill(grid.words.tile, { layer, head: number });
+  return !caption(grid, map, spots[map].w + GAP - 2).startsWith(fill(grid.words.tile, { layer, head: number }));
 }
 
 function draw(view) {
@@ -338,11 +357,12 @@ function draw(view) {
 
 const shades = new Map();
 
-/** 256 colours from weight 0 to 1, as red, green, blue. */
+/** 256 colours from weight 0 to 1, each as the four bytes of a pixel. */
 function shadesOf(theme) {
   if (!shades.has(theme.name)) {
     const scale = weightsScale(theme);
-    shades.set(theme.name, Array.from({ length: 256 }, (_, i) => rgb(scale(i / 255))));
+    const bytes = Array.from({ length: 256 }, (_, i) => [...rgb(scale(i / 255)), 255]).flat();
+    shades.set(theme.name, new Uint32Array(Uint8Array.from(bytes).buffer));
   }
   return shades.get(theme.name);
 }
@@ -350,7 +370,7 @@ function shadesOf(theme) {
 let scratch;
 
 function drawMap(ink, grid, map, spot, density, patterns) {
-  const { group: g, values } = grid.maps[map];
+  const { group: g, values, full, off } = grid.maps[map];
   const group = grid.groups[g];
   const [rows, cols] = [group.rows.labels.length, group.cols.labels.length];
   const colours = shadesOf(grid.theme);
@@ -358,9 +378,11 @@ function drawMap(ink, grid, map, spot, density, patterns) {
   [scratch.width, scratch.height] = [cols, rows];
   const brush = scratch.getContext("2d");
   const image = brush.createImageData(cols, rows);
-  values.forEach((value, i) => image.data.set([...colours[Math.round(Math.max(0, Math.min(1, value)) * 255)], 255], 4 * i));
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let i = 0; i < pixels.length; i += 1) pixels[i] = colours[Math.round(Math.max(0, Math.min(1, values[i] / full)) * 255)];
   brush.putImageData(image, 0, 0);
   ink.imageSmoothingEnabled = false;
+  ink.globalAlpha = off ? 0.3 : 1;
   ink.drawImage(scratch, spot.x, spot.y, spot.w, spot.h);
   for (const [letter, pattern] of Object.entries(patterns)) {
     if (!group.hidden?.includes(letter)) continue;
@@ -375,9 +397,17 @@ function drawMap(ink, grid, map, spot, density, patterns) {
     }
     ink.fill();
   }
+  ink.globalAlpha = 1;
   ink.lineWidth = 1;
   ink.strokeStyle = grid.theme.line;
   ink.strokeRect(spot.x - 0.5, spot.y - 0.5, spot.w + 1, spot.h + 1);
+  if (!off) return;
+  ink.lineWidth = 2;
+  ink.strokeStyle = grid.theme.text;
+  ink.beginPath();
+  ink.moveTo(spot.x, spot.y + spot.h);
+  ink.lineTo(spot.x + spot.w, spot.y);
+  ink.stroke();
 }
 
 function hatches(ink, theme) {
@@ -442,7 +472,7 @@ function drawCard(view) {
   const { svg, geometry } = enlarged(grid, open, Math.min(room - 26, grid.theme.presenting ? 900 : 620));
   view.geometry = geometry;
   const words = grid.words;
-  card.replaceChildren(html("div", { class: "card-title" }, [html("b", {}, tileName(grid, open)), html("span", {}, words.closes)]), svg);
+  card.replaceChildren(html("div", { class: "card-title" }, [html("b", {}, tileName(grid, open)), ...[...told(grid, open), words.closes].map((text) => html("span", {}, text))]), svg);
   const [w, h] = [card.offsetWidth, card.offsetHeight];
   // Over its small map, but within the window, be it over what stands above the maps.
   const above = view.stage.getBoundingClientRect().top;
@@ -462,7 +492,7 @@ function cardCell(view, event) {
 
 function enlarged(grid, map, most) {
   const { theme } = grid;
-  const { group: g, values } = grid.maps[map];
+  const { group: g, values, full } = grid.maps[map];
   const group = grid.groups[g];
   const size = theme.presenting ? 18 : 14;
   const [rows, cols] = [group.rows.labels.map(visible), group.cols.labels.map(visible)];
@@ -480,7 +510,7 @@ function enlarged(grid, map, most) {
       const reason = reasonOf(group, row, col);
       if (reason) hatched.add(reason);
       const value = values[row * cols.length + col];
-      const fillOf = reason ? `url(#card-${reason})` : colour(value);
+      const fillOf = reason ? `url(#card-${reason})` : colour(value / full);
       nodes.push(el("rect", { x: left + col * cell, y: top + row * cell, width: cell - 1, height: cell - 1, fill: fillOf }));
       if (!reason && cell >= 2.3 * size) {
         const [x, y] = [left + col * cell + cell / 2 - 0.5, top + row * cell + cell / 2 + size * 0.32];
@@ -519,7 +549,7 @@ function sheet(grid) {
   plan.titles.forEach(({ x, y }, g) => nodes.push(el("text", { x: pad + x, y: y + 2 * pad + 15, "font-size": 15, "font-weight": 600, fill: theme.text }, grid.groups[g].title)));
   plan.spots.forEach((place, map) => {
     const spot = { ...place, x: place.x + pad, y: place.y + 2 * pad };
-    const { group: g, values } = grid.maps[map];
+    const { group: g, values, full } = grid.maps[map];
     const group = grid.groups[g];
     const [rows, cols] = [group.rows.labels.length, group.cols.labels.length];
     const areas = new Map(); // one path a colour
@@ -529,7 +559,7 @@ function sheet(grid) {
       if (reason) kinds.add(reason);
       const { x, y, w, h } = cellBox(spot, rows, cols, row, col);
       const path = `M${x.toFixed(2)},${y.toFixed(2)}h${w.toFixed(2)}v${h.toFixed(2)}h${(-w).toFixed(2)}z`;
-      const key = reason ? `url(#file-${reason})` : colour(value);
+      const key = reason ? `url(#file-${reason})` : colour(value / full);
       areas.set(key, (areas.get(key) ?? "") + path);
     });
     nodes.push(
@@ -539,7 +569,7 @@ function sheet(grid) {
     );
   });
   const [width, height] = [1200 + 2 * pad, plan.height + 3 * pad];
-  const legend = el("text", { x: pad, y: height - 10, "font-size": 13, fill: theme.muted }, `0 – 1 ${grid.words.range}`);
+  const legend = el("text", { x: pad, y: height - 10, "font-size": 13, fill: theme.muted }, grid.own_range ? `0 – ${grid.words.range_own}` : `0 – 1 ${grid.words.range}`);
   return el("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, [
     el("defs", {}, [...kinds].map((kind) => hatch(`file-${kind}`, kind, theme))),
     nodes,

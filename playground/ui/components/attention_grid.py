@@ -8,8 +8,8 @@ them are float32, and what is read off them is exact; more are bytes of 1/255, a
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ MOST_CELLS = 4_000_000
 
 REASONS = {"": ".", "causal": "c", "padding": "p"}
 WORDS = (
-    *("tile", "tile_short", "short_says", "weight", "range", "rounded", "keys", "closes"),
+    *("tile", "tile_short", "short_says", "weight", "range", "range_own", "top", "rounded"),
+    *("keys", "closes", "off"),
     *("attention", "layer", "head"),
 )
 
@@ -42,6 +43,8 @@ class HeadMaps:
         title: What it is, in words.
         layers: Weights of each layer, `[head, query, key]`, 0–1.
         hidden: Why each cell is hidden by a mask, `[query, key]` of `causal`, `padding` or empty; None if none is.
+        labels: What there is to say of a head in a word or two, by (layer, head).
+        off: Heads that are switched off, as (layer, head): drawn faint, with a line through.
 
     Raises:
         ValueError: If the layers have not the same three axes, or `hidden` has another shape.
@@ -51,6 +54,8 @@ class HeadMaps:
     title: str
     layers: tuple[LabelledArray, ...]
     hidden: npt.NDArray[Any] | None = None
+    labels: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    off: frozenset[tuple[int, int]] = frozenset()
 
     def __post_init__(self) -> None:
         shapes = {array.shape for array in self.layers}
@@ -70,6 +75,8 @@ class HeadMaps:
             "rows": {"labels": list(query.labels), "short": t(f"axis.short.{query.name}")},
             "cols": {"labels": list(key.labels), "short": t(f"axis.short.{key.name}")},
             "hidden": None if self.hidden is None else "".join(REASONS[str(why)] for why in self.hidden.flat),
+            "labels": [[layer, head, label] for (layer, head), label in self.labels.items()],
+            "off": sorted(self.off),
         }
 
 
@@ -81,6 +88,7 @@ def attention_grid(
     t: Translate,
     theme: Theme,
     note: str = "",
+    own_range: bool = False,
     group: str | None = None,
     filename: str | None = None,
 ) -> None:
@@ -93,6 +101,8 @@ def attention_grid(
         t: Words.
         theme: Colours and type.
         note: Whose maps these are: the step, the sentence. Plain text over the maps.
+        own_range: Whether the colours of each map reach up to its own largest weight, which then is written beside it;
+            else they reach from 0 to 1 in all of them.
         group: Pictures with the same group light up together; the picture's own key if None.
         filename: Stem of saved files; the key if None.
 
@@ -100,11 +110,12 @@ def attention_grid(
         ValueError: If there are more than `MOST_CELLS` weights.
     """
     # The browser fills in the numbers of each map.
-    words = {word: t(f"figure.grid.{word}", layer="{layer}", head="{head}") for word in WORDS}
+    words = {word: t(f"figure.grid.{word}", layer="{layer}", head="{head}", value="{value}") for word in WORDS}
     reasons = {why: t(f"matrix.{why}") for why in REASONS if why}
     header = {
         **common(theme, t, alt=alt, filename=filename or key, **words, **reasons),
         "note": note,
+        "own_range": own_range,
         "group": group or key,
         "groups": [each.plain(t) for each in groups],
     }
