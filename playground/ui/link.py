@@ -15,6 +15,7 @@ from enum import Enum
 from types import MappingProxyType
 
 from models import CHOICES
+from playground.ablation import HEADS, WAYS
 from playground.head import PLACES
 from playground.i18n import LANGUAGES
 from playground.plan import OPTIONS
@@ -27,9 +28,10 @@ DEFAULT_LANGUAGE = next(iter(LANGUAGES))
 
 MAX_TEXT = 500  # characters
 MAX_STEP = 10**9
+MAX_PICK = 2000  # characters
 
-# What pages let a visitor choose: the choices, or the largest of whole numbers from 0.
-PICKS: Mapping[str, tuple[str, ...] | int] = MappingProxyType(
+# What pages let a visitor choose: the choices, the largest of whole numbers from 0, or how a text is written.
+PICKS: Mapping[str, tuple[str, ...] | int | re.Pattern[str]] = MappingProxyType(
     {
         "where": tuple(PLACES),
         "depth": ("story", "numbers", "formula", "code"),
@@ -48,6 +50,13 @@ PICKS: Mapping[str, tuple[str, ...] | int] = MappingProxyType(
         "scaling": SCALING_VIEWS,
         "d_k": tuple(map(str, SIZES)),
         "tau": (*TEMPERATURES, ROOT),
+        "heads": ("grid", "lines", "values", "rollout", "off", "shared"),
+        "colours": ("all", "own"),
+        "lines": HEADS,
+        "share": ("50", "75", "90", "95", "99"),
+        "off": HEADS,
+        "way": WAYS,
+        "kv": 128,
         "layer": 63,
         "head": 127,
         **OPTIONS,
@@ -154,6 +163,8 @@ def _picked(name: str, value: str | None) -> str | int | None:
     allowed = PICKS[name]
     if isinstance(allowed, int):
         return _whole(value, allowed)
+    if isinstance(allowed, re.Pattern):
+        return value if value is not None and len(value) <= MAX_PICK and allowed.fullmatch(value) else None
     return value if value in allowed else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 
@@ -39,9 +40,12 @@ def test_a_whole_view_goes_both_ways():
     assert all(isinstance(value, str) for value in to_params(FULL).values())
 
 
+TEXTS = ("none", "decoder.1.cross.2", "encoder.0.self.0,decoder.12.self.127")
+
+
 def test_every_pick_goes_both_ways():
     for name, allowed in PICKS.items():
-        values = (0, allowed) if isinstance(allowed, int) else allowed
+        values = (0, allowed) if isinstance(allowed, int) else TEXTS if isinstance(allowed, re.Pattern) else allowed
         for value in values:
             view = View(picks={name: value})
             assert from_params(to_params(view)) == view
@@ -70,6 +74,8 @@ def test_nonsense_is_as_if_it_were_not_there(name, value):
         ({"layer": "999"}, View(picks={"layer": 63})),
         ({"head": "4000"}, View(picks={"head": 127})),
         ({"text": "a" * 10_000}, View(text="a" * MAX_TEXT)),
+        ({"off": "encoder.0.cross.2"}, View()),
+        ({"off": ",".join(["encoder.0.self.0"] * 65)}, View()),
         ({"utm_source": "elsewhere", "v": "1"}, View()),
     ],
 )
