@@ -43,6 +43,7 @@ PAGES = (
     Page("positions", "attention", "straighten"),
     Page("one_head", "attention", "visibility"),
     Page("scaling", "attention", "tune"),
+    Page("all_heads", "attention", "grid_view"),
     Page("layer", "attention", "layers"),
     Page("output", "attention", "match_word"),
     Page("train", "learn", "model_training"),
