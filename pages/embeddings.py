@@ -4,6 +4,7 @@ import streamlit as st
 
 from playground.measures import mean_length
 from playground.ui.controls import pick_table
+from playground.ui.depth import dig
 from playground.ui.frame import open_page
 from playground.ui.notes import note
 from playground.ui.stream import embedding
@@ -12,14 +13,19 @@ from playground.ui.table_views import draw, tokens
 state, t = open_page("embeddings")
 picture = st.container()
 view, stack = pick_table(state, t)
+blocks = embedding(state.subject, stack, t)
 with picture:
-    draw(view, state, stack, t)
+    clicked = draw(view, state, stack, t)
 
-lengths = {block.id: f"{mean_length(block.array):.2f}" for block in embedding(state.subject, stack, t)}
-said = "embeddings.said.added" if "pos_embed" in lengths else "embeddings.said.alone"
-means, numbers, attempt = st.columns([5, 4, 4], gap="large")
-note(means, t("embeddings.means.heading"), t.markdown("embeddings.means.text"), tokens(state, t))
-with numbers:
-    st.markdown(t.markdown(said, rows=lengths["rows"], embed=lengths["embed"], pos=lengths.get("pos_embed", "")))
+depth = dig(state, t, blocks, clicked, named=("resid_pre", 0, 0))
+if depth == "formula":
+    st.latex(r"x = E[\text{id}] \cdot \sqrt{d_{\text{model}}} + PE[\text{pos}]")
     st.caption(t.markdown("embeddings.source.text"))
-note(attempt, t("embeddings.try.heading"), t.markdown(f"embeddings.try.{view}"))
+elif depth == "story":
+    lengths = {block.id: f"{mean_length(block.array):.2f}" for block in blocks}
+    said = "embeddings.said.added" if "pos_embed" in lengths else "embeddings.said.alone"
+    means, counts, attempt = st.columns([5, 4, 4], gap="large")
+    note(means, t("embeddings.means.heading"), t.markdown("embeddings.means.text"), tokens(state, t))
+    with counts:
+        st.markdown(t.markdown(said, rows=lengths["rows"], embed=lengths["embed"], pos=lengths.get("pos_embed", "")))
+    note(attempt, t("embeddings.try.heading"), t.markdown(f"embeddings.try.{view}"))

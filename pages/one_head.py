@@ -5,7 +5,9 @@ import streamlit as st
 from playground.head import Head, largest_weight
 from playground.ui.components.matrix import matrices
 from playground.ui.controls import pick_head
+from playground.ui.depth import dig
 from playground.ui.frame import open_page
+from playground.ui.notes import note
 from playground.ui.steps import beside, chain, equation, look
 
 state, t = open_page("one_head")
@@ -16,31 +18,31 @@ where, layer, index = pick_head(state, t)
 head = Head(state.reading, where, layer, index)
 row, col = head.sharpest()
 
+blocks = chain(head, config, t)
+
 with picture:
     st.markdown(look(head, t))
-    matrices(
-        chain(head, config, t),
+    clicked = matrices(
+        blocks,
         start="weights",
         named=("weights", row, col),
         alt=t("one_head.alt", layer=layer, head=index),
         filename="one_head",
         key="one_head_chain",
+        picks=True,
         t=t,
         theme=state.theme,
     )
 
-if not state.present:
-    means, formula, attempt = st.columns([5, 4, 4], gap="large")
-    with means:
-        st.markdown(f"**{t('one_head.means.heading')}**")
-        st.markdown(t.markdown(f"one_head.means.{where}"))
-        st.caption(t.markdown("one_head.means.caution"))
-    with formula:
-        st.latex(equation(state.theme))
-        st.caption(t.markdown("one_head.source"))
-    with attempt:
-        st.markdown(f"**{t('one_head.try.heading')}**")
-        st.markdown(t.markdown(f"one_head.try.{where}", word=head.asking(row)))
+depth = dig(state, t, blocks, clicked, named=("weights", row, col), head=index)
+if depth == "formula":
+    st.latex(equation(state.theme))
+    st.caption(t.markdown("one_head.source"))
+elif depth == "story":
+    means, attempt = st.columns([5, 4], gap="large")
+    note(means, t("one_head.means.heading"), t.markdown(f"one_head.means.{where}"))
+    means.caption(t.markdown("one_head.means.caution"))
+    note(attempt, t("one_head.try.heading"), t.markdown(f"one_head.try.{where}", word=head.asking(row)))
 
 compared = beside(head, config, t)
 scaled, unscaled = (f"{largest_weight(block.array):.2f}" for block in compared)

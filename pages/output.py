@@ -5,6 +5,7 @@ import streamlit as st
 from playground.home import turning_word
 from playground.measures import likeliest
 from playground.ui.components.matrix import matrices
+from playground.ui.depth import dig
 from playground.ui.frame import open_page
 from playground.ui.notes import note
 from playground.ui.stream import output
@@ -27,19 +28,24 @@ st.markdown(
         runner_up=runner_up,
     )
 )
-matrices(
-    output(reading, config, t),
+blocks = output(reading, config, t)
+clicked = matrices(
+    blocks,
     start="probs",
     alt=t("output.alt"),
-    filename=t("output.file"),
+    filename="next_word",
     key="output_chain",
+    picks=True,
     t=t,
     theme=state.theme,
 )
 
-means, source, attempt = st.columns([5, 4, 4], gap="large")
-note(means, t("output.means.heading"), t.markdown("output.means.text"))
-with source:
-    st.latex(r"P(\text{word}) = \frac{e^{\text{logit}}}{\sum e^{\text{logit}}}")
+column = blocks[-1].array.axis("vocab").labels.index(word)
+depth = dig(state, t, blocks, clicked, named=("probs", position, column))
+if depth == "formula":
+    st.latex(r"P(\text{word}) = \frac{e^{\text{logit}(\text{word})}}{\sum_{w} e^{\text{logit}(w)}}")
     st.caption(t.markdown("output.source.text"))
-note(attempt, t("output.try.heading"), t.markdown("output.try.text", vocab_size=config.vocab_size))
+elif depth == "story":
+    means, attempt = st.columns([5, 4], gap="large")
+    note(means, t("output.means.heading"), t.markdown("output.means.text"))
+    note(attempt, t("output.try.heading"), t.markdown("output.try.text", vocab_size=config.vocab_size))

@@ -80,6 +80,15 @@ def pick_layer(state: Session, t: Translate) -> tuple[str, int]:
         return stack, _pick("layer", range(model.n_layers), layer, state, t("frame.pick.layer"), str)
 
 
+def pick_depth(state: Session, t: Translate) -> str:
+    """Let the visitor choose how deep every page goes: story, numbers, formula or code."""
+    depths = PICKS["depth"]
+    assert isinstance(depths, tuple)
+    with _row("pick_depth_row"):
+        chosen = str(state.picks.get("depth", depths[0]))
+        return _pick("depth", depths, chosen, state, t("depth.label"), lambda each: t(f"depth.view.{each}"))
+
+
 def pick_example(state: Session, t: Translate) -> None:
     """Offer the task's example sentences, each a button."""
     st.caption(t("home.examples"))

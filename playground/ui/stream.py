@@ -173,6 +173,25 @@ def entrance(blocks: Sequence[Block], part: object) -> str:
     return wanted if wanted in {block.id for block in blocks} else "hidden"
 
 
+def laws(config: ModelConfig) -> list[str]:
+    """Return the formulas of a layer in KaTeX: the network, and how a sublayer joins the stream.
+
+    Source: Vaswani et al. 2017, section 3.3, equation 2, and section 3.1; Xiong et al. 2020 for Pre-LN.
+    """
+    b1, b2 = (" + b_1", " + b_2") if config.ffn_bias else ("", "")
+    act = {
+        "relu": rf"\max(0,\ xW_1{b1})",
+        "gelu": rf"\operatorname{{GELU}}(xW_1{b1})",
+        "gelu_tanh": rf"\operatorname{{GELU}}(xW_1{b1})",
+        "swiglu": rf"\big(\operatorname{{SiLU}}(xW_{{gate}}) \odot xW_{{value}}\big)",
+    }[config.activation]
+    norm = rf"\operatorname{{{NORM[config.norm]}}}"
+    joined = rf"x + \operatorname{{Sublayer}}({norm}(x))"
+    if config.norm_placement == "post":
+        joined = rf"{norm}(x + \operatorname{{Sublayer}}(x))"
+    return [rf"\operatorname{{FFN}}(x) = {act}\,W_2{b2}", joined]
+
+
 def layer_weights(model: Transformer, stack: str) -> dict[str, str]:
     """Return how many weights a layer has, and its feed-forward network: `all` and `ffn`, as text."""
     tower = model.encoder if stack == "encoder" else model.decoder

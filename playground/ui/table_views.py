@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from playground.embedding import lengths, neighbours, plane
 from playground.figures.scatter import scatter
@@ -16,9 +17,13 @@ from playground.ui.stream import embedding
 NEAREST = 3
 
 
-def draw(view: str, state: Session, stack: str, t: Translate) -> None:
-    """Draw one of `VIEWS`."""
-    VIEWS[view](state, stack, t)
+# What `matrices` says of a picture in which nothing was clicked.
+NOTHING: Mapping[str, Any] = {"pick": None}
+
+
+def draw(view: str, state: Session, stack: str, t: Translate) -> Mapping[str, Any]:
+    """Draw one of `VIEWS`; return what was clicked in it, as `matrices` does."""
+    return VIEWS[view](state, stack, t)
 
 
 def tokens(state: Session, t: Translate) -> str:
@@ -32,19 +37,20 @@ def tokens(state: Session, t: Translate) -> str:
     return t.markdown("embeddings.tokens.same", text=state.text, tokens=listed)
 
 
-def _chain(state: Session, stack: str, t: Translate) -> None:
-    matrices(
+def _chain(state: Session, stack: str, t: Translate) -> Mapping[str, Any]:
+    return matrices(
         embedding(state.subject, stack, t),
         start="resid_pre",
         alt=t("embeddings.alt", stack=t(f"frame.where.{stack}")),
-        filename=t("embeddings.file"),
+        filename="embeddings",
         key="embeddings_chain",
+        picks=True,
         t=t,
         theme=state.theme,
     )
 
 
-def _lengths(state: Session, stack: str, t: Translate) -> None:
+def _lengths(state: Session, stack: str, t: Translate) -> Mapping[str, Any]:
     parts = {block.title: block.array for block in embedding(state.subject, stack, t)}
     block = Block(
         lengths(parts),
@@ -54,10 +60,10 @@ def _lengths(state: Session, stack: str, t: Translate) -> None:
         role="residual",
         note=t("embeddings.lengths.note", d_model=state.run.config.model.d_model),
     )
-    _single(block, "embeddings.lengths.alt", state, t)
+    return _single(block, "embeddings.lengths.alt", state, t)
 
 
-def _neighbours(state: Session, stack: str, t: Translate) -> None:
+def _neighbours(state: Session, stack: str, t: Translate) -> Mapping[str, Any]:
     words = state.reading.src if stack == "encoder" else state.reading.tgt
     block = Block(
         neighbours(state.subject.table(stack), words, NEAREST, without=(SPECIALS[PAD],)),
@@ -68,10 +74,10 @@ def _neighbours(state: Session, stack: str, t: Translate) -> None:
         limit=1.0,
         note=t("embeddings.neighbours.note"),
     )
-    _single(block, "embeddings.neighbours.alt", state, t)
+    return _single(block, "embeddings.neighbours.alt", state, t)
 
 
-def _plane(state: Session, stack: str, t: Translate) -> None:
+def _plane(state: Session, stack: str, t: Translate) -> Mapping[str, Any]:
     table = state.subject.table(stack)
     points, shares = plane(table)
     words = table.axis("vocab").labels
@@ -102,13 +108,15 @@ def _plane(state: Session, stack: str, t: Translate) -> None:
         t=t,
         theme=state.theme,
     )
+    return NOTHING
 
 
-def _single(block: Block, alt: str, state: Session, t: Translate) -> None:
+def _single(block: Block, alt: str, state: Session, t: Translate) -> Mapping[str, Any]:
     matrices([block], layout="row", alt=t(alt), key=f"embeddings_{block.id}", t=t, theme=state.theme)
+    return NOTHING
 
 
-VIEWS: Mapping[str, Callable[[Session, str, Translate], None]] = {
+VIEWS: Mapping[str, Callable[[Session, str, Translate], Mapping[str, Any]]] = {
     "chain": _chain,
     "lengths": _lengths,
     "neighbours": _neighbours,

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { script } from "./script.mjs";
 
-const { cellAt, fitted, litBy, longTable, reasonAt, stripSize, table, tickStep, walked } = await script("matrix");
+const { cellAt, clickerStep, fitted, litBy, longTable, reasonAt, stripSize, table, tickStep, walked } = await script("matrix");
 
 const axis = (labels, words = true) => ({ labels, words, short: "axis", name: "axis" });
 const block = (id, rows, cols, operands = [], more = {}) => ({
@@ -98,4 +98,8 @@ test("thumbnails grow to one line and stay small where there is no such line", (
   const titles = chain.map(() => 20);
   assert.equal(stripSize(chain, titles, 3, 5000, 12), 12);
   assert.equal(stripSize(chain, titles, 3, 100, 12), 5);
+});
+
+test("a clicker's keys step on and back, and others do nothing", () => {
+  assert.deepEqual(["PageDown", "ArrowRight", " ", "PageUp", "ArrowLeft", "a", "Tab"].map(clickerStep), [1, 1, 1, -1, -1, 0, 0]);
 });

@@ -337,6 +337,11 @@ function sheet(blocks, numbersOf, theme, alt) {
   return el("svg", { ...size, "font-family": FONT }, [el("title", {}, alt), drawn]);
 }
 
+/** What a key of a clicker does in a hall: 1 is on, −1 back, 0 nothing. */
+export function clickerStep(key) {
+  return { PageDown: 1, ArrowRight: 1, " ": 1, PageUp: -1, ArrowLeft: -1 }[key] ?? 0;
+}
+
 // ── The component ────────────────────────────────────────────────────────────────────────────────────────────────
 
 export default function mount({ data, parentElement, setStateValue }) {
@@ -385,9 +390,12 @@ class Picture {
       if (Math.abs(this.root.clientWidth - this.width) > 1) this.draw();
     });
     this.watch.observe(this.root);
+    this.heard = (event) => this.listen(event);
+    if (this.data.layout === "chain" && this.data.theme.presenting) window.addEventListener("keydown", this.heard);
   }
 
   detach() {
+    window.removeEventListener("keydown", this.heard);
     this.watch?.disconnect();
     this.channel?.close();
     this.tip.hide();
@@ -486,7 +494,17 @@ class Picture {
     this.focus = id;
     if (this.pin && this.pin.id !== id) this.pin = null;
     this.draw();
-    if (this.data.picks) this.setStateValue("focus", id);
+  }
+
+  // In a hall a clicker steps through the chain, wherever the focus is, unless something is being typed or walked.
+  listen(event) {
+    const by = clickerStep(event.key);
+    const target = event.composedPath()[0];
+    const busy = target instanceof Element && target.closest("input, textarea, select, button, [role=application]");
+    const to = this.blocks[this.blocks.findIndex((block) => block.id === this.focus) + by];
+    if (!by || !to || (busy && !event.key.startsWith("Page")) || event.defaultPrevented) return;
+    event.preventDefault();
+    this.bring(to.id);
   }
 
   // The block in focus, large, with what it is made from before it.

@@ -175,7 +175,7 @@ def matrices(
         picks: Whether a click reaches Python, as a rerun.
 
     Returns:
-        With `picks`: `pick`, `{"id": "weights", "row": 3, "col": 5}` or None, and `focus`, the id of the large block.
+        With `picks`: `pick`, `{"id": "weights", "row": 3, "col": 5}` or None.
 
     Raises:
         ValueError: If two blocks have one id, or `start` is none of them.
@@ -203,9 +203,8 @@ def matrices(
         _MOUNT(
             key=key,
             data=data,
-            default={"pick": None, "focus": start},
+            default={"pick": None},
             on_pick_change=lambda: None,
-            on_focus_change=lambda: None,
         ),
     )
 
