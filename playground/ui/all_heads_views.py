@@ -1,0 +1,401 @@
+"""All heads from six sides: as a grid, as lines, weighted by their values, rolled out, switched off, sharing keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+import numpy as np
+import streamlit as st
+
+from models import ModelConfig
+from playground.ablation import Ablated, HeadAt, ablated, places
+from playground.figures.sharing import sharing
+from playground.grouping import grouping
+from playground.head import Head
+from playground.i18n import Translate, literal
+from playground.labelled import Axis, LabelledArray
+from playground.patterns import (
+    DRAWS,
+    MOST_WORDS,
+    SEED,
+    cover,
+    first_words,
+    head_scores,
+    head_w_o,
+    mean_over_heads,
+    moved,
+    pattern_of,
+    rollout,
+    value_lengths,
+    value_weighted,
+)
+from playground.reading import Reading
+from playground.ui.all_heads_controls import Choice, kind_of, name_of
+from playground.ui.components.attention_grid import MOST_CELLS, HeadMaps, attention_grid
+from playground.ui.components.head_lines import HeadLines, head_lines
+from playground.ui.components.matrix import Block, Operand, matrices
+from playground.ui.session import Session
+from playground.ui.show import show
+
+# What changes less than this is not worth a word.
+LEAST_MOVED = 0.005
+
+# The law of each view, in KaTeX.
+FORMULAS: Mapping[str, str] = {
+    "grid": r"s_h=\frac{1}{n}\sum_{i}\sum_{j\in S_i}A^h_{ij},\quad \text{uniform: }\frac{1}{n}\sum_i\frac{|S_i|}{n_i}",
+    "lines": r"\min |S|\;:\;\sum_{(i,j)\in S}A_{ij}\ge p\sum_{i,j}A_{ij}",
+    "values": r"\lVert A^h_{ij}\,v^h_j W_O^h\rVert",
+    "rollout": r"R_l=\left(\tfrac12\bar A_l+\tfrac12 I\right)R_{l-1},\quad R_{-1}=I",
+    "off": r"z_h\leftarrow 0\quad\text{or}\quad z_h\leftarrow\overline{z}_h",
+    "shared": (
+        r"\text{head}_h=\mathrm{softmax}\!\left(\frac{Q_hK_g^{\top}}{\sqrt{d_k}}\right)V_g,"
+        r"\quad g=\left\lfloor\frac{h\,n_{kv}}{n}\right\rfloor"
+    ),
+}
+
+Labels = Mapping[tuple[str, int, int], str]
+
+
+def draw(choice: Choice, state: Session, t: Translate) -> None:
+    """Draw one of `VIEWS`."""
+    VIEWS[choice.view](choice, state, t)
+
+
+def maps_of(
+    reading: Reading, config: ModelConfig, t: Translate, *, labels: Labels, off: Iterable[HeadAt] = (), keep: str
+) -> tuple[list[HeadMaps], str]:
+    """Return every head of a pass as maps, and in words what was left out because it would be too much to draw.
+
+    Args:
+        reading: The pass.
+        config: Its model's.
+        t: Words.
+        labels: What there is to say of heads, by attention, layer and head.
+        off: Heads that are switched off.
+        keep: The attention that is kept where all of them would be too many cells.
+    """
+    silent = set(off)
+    groups = []
+    for where in places(config):
+        first = Head(reading, where, 0, 0)
+        words = first.between_words("weights").axes
+        layers = []
+        for layer in range(config.n_layers):
+            whole = Head(reading, where, layer, 0).whole("weights")
+            layers.append(first_words(whole.relabelled({axis.name: axis.labels for axis in words})))
+        hidden = first.hidden[:MOST_WORDS, :MOST_WORDS]
+        groups.append(
+            HeadMaps(
+                where,
+                t(f"all_heads.group.{where}"),
+                tuple(layers),
+                hidden if (hidden != "").any() else None,
+                {(layer, head): label for (place, layer, head), label in labels.items() if place == where},
+                frozenset((each.layer, each.head) for each in silent if each.where == where),
+            )
+        )
+    longest = max(len(reading.src), len(reading.tgt))
+    limit = t("all_heads.limit.words", most=MOST_WORDS, words=longest) if longest > MOST_WORDS else ""
+    if sum(layer.values.size for group in groups for layer in group.layers) > MOST_CELLS:
+        groups = [group for group in groups if group.id == keep] or groups[-1:]
+        limit = " ".join(filter(None, (limit, t("all_heads.limit.one", most=f"{MOST_CELLS:,}"))))
+    return groups, limit
+
+
+def _grid(choice: Choice, state: Session, t: Translate) -> None:
+    config = state.run.config.model
+    labels = {
+        (where, layer, head): t(f"all_heads.pattern.{pattern}")
+        for where in places(config)
+        for layer in range(config.n_layers)
+        for found in [head_scores(state.subject, where, layer)]
+        for head in range(config.n_heads)
+        if (pattern := pattern_of(found, head)) is not None
+    }
+    groups, limit = maps_of(state.reading, config, t, labels=labels, keep=choice.where)
+    attention_grid(
+        groups,
+        key="all_heads_grid",
+        alt=t("all_heads.grid.alt", n=sum(len(group.layers) * config.n_heads for group in groups)),
+        note=limit or t("all_heads.grid.note", text=state.text, translation=state.subject.translation),
+        own_range=choice.own_range,
+        filename=t("all_heads.file"),
+        t=t,
+        theme=state.theme,
+    )
+
+
+def measures(choice: Choice, state: Session, t: Translate) -> None:
+    """Write the measures of one head, each beside what a uniform head and chance come to."""
+    found = head_scores(state.subject, choice.where, choice.layer)
+    who = name_of(HeadAt(choice.where, choice.layer, choice.head), t)
+    pattern = pattern_of(found, choice.head)
+    key = "all_heads.measures.named" if pattern else "all_heads.measures.unnamed"
+    named = t(f"all_heads.pattern.{pattern}") if pattern else ""
+    st.markdown(t.markdown(key, who=who, pattern=named))
+    heads = [
+        t.markdown(f"all_heads.measures.{column}", draws=DRAWS) for column in ("what", "head", "uniform", "chance")
+    ]
+    rows = [heads, ["---", "---:", "---:", "---:"]]
+    for name, all_scores in found.items():
+        score = all_scores[choice.head]
+        told = [told_as(name, value) for value in (score.value, score.uniform, score.low, score.high)]
+        own, uniform, low, high = (literal(text) for text in told)
+        own = f"**{own}**" if pattern == name else own
+        rows.append(
+            [t.markdown(f"all_heads.measure.{name}"), own, uniform, f"{low} {t('all_heads.measures.to')} {high}"]
+        )
+    st.markdown("\n".join(f"| {' | '.join(row)} |" for row in rows))
+    if choice.where == "cross" and "alignment" not in found:
+        st.caption(t.markdown("all_heads.measures.no_gold"))
+    st.caption(t.markdown("all_heads.measures.says", draws=DRAWS, seed=SEED))
+
+
+def told_as(name: str, value: float) -> str:
+    """Return a measure's value with its digits: nats and positions as they are, shares in per cent."""
+    return f"{value:.2f}" if name in ("entropy", "distance") else f"{100 * value:.0f} %"
+
+
+def _lines(choice: Choice, state: Session, t: Translate) -> None:
+    if not choice.lines:
+        st.info(t.markdown("all_heads.lines.choose"), icon=":material/touch_app:")
+        return
+    panels = []
+    for each in choice.lines:
+        head = Head(state.reading, each.where, each.layer, each.head)
+        weights = head.between_words("weights")
+        kept = cover(weights, choice.share)
+        said = t(
+            "all_heads.lines.said",
+            n=int(kept.sum()),
+            all=int((head.hidden == "").sum()),
+            share=f"{100 * float(weights.values[kept].sum()) / max(float(weights.values.sum()), 1e-9):.0f} %",
+        )
+        panels.append(HeadLines(each.where, name_of(each, t), said, weights, kept))
+    head_lines(
+        panels,
+        key="all_heads_lines",
+        alt=t("all_heads.lines.alt", n=len(panels), share=f"{choice.share:.0%}"),
+        filename=t("all_heads.file"),
+        t=t,
+        theme=state.theme,
+    )
+
+
+def _values(choice: Choice, state: Session, t: Translate) -> None:
+    head = Head(state.reading, choice.where, choice.layer, choice.head)
+    lengths = value_lengths(head["v"], head_w_o(state.subject.model, head))
+    weights = head.between_words("weights")
+    product = value_weighted(weights, lengths)
+    row = LabelledArray(lengths.name, lengths.values[None], (Axis("part", (lengths.name,)), lengths.axes[0]))
+    most, adds = weights.values.argmax(axis=1), product.values.argmax(axis=1)
+    differ = np.flatnonzero(most != adds)
+    if len(differ):
+        keys = lengths.axes[0].labels
+        at = int(differ[np.argmax(weights.values[differ, most[differ]])])
+        said = t.markdown(
+            "all_heads.values.differ",
+            n=len(differ),
+            all=len(most),
+            word=head.asking(at),
+            looks=keys[most[at]],
+            weight=f"{weights.values[at, most[at]]:.2f}",
+            short=f"{lengths.values[most[at]]:.2f}",
+            takes=keys[adds[at]],
+            long=f"{lengths.values[adds[at]]:.2f}",
+        )
+    else:
+        said = t.markdown("all_heads.values.agree", all=len(most))
+    st.markdown(said)
+    hidden = head.hidden
+    blocks = [
+        Block(
+            weights,
+            id="weights",
+            title=t("all_heads.values.weights"),
+            symbol="A",
+            formula="softmax({query:Q} {key:K}^T / √d_k)",
+            role="weights",
+            scale="weights",
+            hidden=hidden,
+            note=t("all_heads.values.weights_note"),
+        ),
+        Block(
+            row,
+            id="lengths",
+            title=t("all_heads.values.lengths"),
+            symbol="‖v W_O‖",
+            formula="‖{value:v} W_O‖",
+            role="value",
+            note=t("all_heads.values.lengths_note"),
+        ),
+        Block(
+            product,
+            id="value_weighted",
+            title=t("all_heads.values.product"),
+            symbol="‖A v W_O‖",
+            formula="‖A {value:v} W_O‖",
+            role="residual",
+            hidden=hidden,
+            operands=(Operand("weights", row="row", col="col"), Operand("lengths", col="col")),
+            note=t("all_heads.values.product_note"),
+        ),
+    ]
+    _matrices(blocks, "values", state, t, who=name_of(HeadAt(choice.where, choice.layer, choice.head), t))
+
+
+def _rollout(choice: Choice, state: Session, t: Translate) -> None:
+    layers = [
+        Head(state.reading, choice.stack, layer, 0).whole("weights") for layer in range(state.run.config.model.n_layers)
+    ]
+    hidden = Head(state.reading, choice.stack, 0, 0).hidden
+    rolled = rollout(layers)[choice.layer]
+    mean = mean_over_heads(layers[choice.layer])
+    blocks = [
+        Block(
+            mean,
+            id="mean",
+            title=t("all_heads.rollout.mean", layer=choice.layer),
+            symbol="Ā",
+            formula="Σ A_h / h",
+            role="weights",
+            scale="weights",
+            hidden=hidden,
+            note=t("all_heads.rollout.mean_note"),
+        ),
+        Block(
+            rolled,
+            id="rollout",
+            title=t("all_heads.rollout.rolled", layer=choice.layer),
+            symbol="R",
+            formula="(½ Ā_l + ½ I) R_{l−1}",
+            role="weights",
+            scale="weights",
+            hidden=hidden,
+            note=t("all_heads.rollout.rolled_note"),
+        ),
+    ]
+    _matrices(blocks, "rollout", state, t, stack=t(f"frame.where.{choice.stack}"), layer=choice.layer)
+
+
+def _off(choice: Choice, state: Session, t: Translate) -> None:
+    config = state.run.config.model
+    found = ablated(state.subject, choice.off, choice.way)
+    labels: dict[tuple[str, int, int], str] = {}
+    silent = set(choice.off)
+    for where in places(config):
+        for layer in range(config.n_layers):
+            before, after = (Head(each, where, layer, 0).whole("weights") for each in (state.reading, found.reading))
+            for head, far in enumerate(moved(before, after)):
+                if far >= LEAST_MOVED and HeadAt(where, layer, head) not in silent:
+                    labels[(where, layer, head)] = f"Δ {far:.2f}"
+    groups, limit = maps_of(found.reading, config, t, labels=labels, off=choice.off, keep=places(config)[-1])
+    for line in sentences(found, state, t):
+        st.markdown(line)
+    attention_grid(
+        groups,
+        key="all_heads_off",
+        alt=t("all_heads.off.alt", n=len(choice.off)),
+        note=limit or t("all_heads.off.note" if choice.off else "all_heads.off.none", n=len(choice.off)),
+        filename=t("all_heads.file"),
+        t=t,
+        theme=state.theme,
+    )
+
+
+def sentences(found: Ablated, state: Session, t: Translate) -> list[str]:
+    """Return what is written with all heads and without some, and how sure the model is of the right words."""
+    subject = state.subject
+    same = (found.output, found.finished) == (subject.output, subject.finished)
+    before, after = (f"{value:.2f}" for value in found.right.values.mean(axis=1))
+    key = "gold" if found.is_gold else "own"
+    return [
+        t.markdown(
+            "all_heads.off.same" if same else "all_heads.off.written",
+            before=subject.translation,
+            after=subject.task.detokenize(found.output) or "–",
+        ),
+        t.markdown(f"all_heads.off.right_{key}", before=before, after=after),
+    ]
+
+
+def right_words(choice: Choice, state: Session, t: Translate) -> None:
+    """Draw the probability of each right word, with all heads and with some off."""
+    found = ablated(state.subject, choice.off, choice.way)
+    labels = [t(f"all_heads.off.rows.{part}") for part in found.right.axis("part").labels]
+    block = Block(
+        found.right.relabelled({"part": labels}),
+        id="right",
+        title=t("all_heads.off.right"),
+        role="weights",
+        scale="weights",
+        note=t("all_heads.off.note_gold" if found.is_gold else "all_heads.off.note_own"),
+    )
+    _matrices([block], "off.right_picture", state, t)
+
+
+def _shared(choice: Choice, state: Session, t: Translate) -> None:
+    config = state.run.config.model
+    found = grouping(state.subject, choice.n_kv_heads)
+    kind = kind_of(choice.n_kv_heads, config.n_heads)
+    whose = "laboratory" if found.is_laboratory else "subject"
+    st.markdown(
+        t.markdown(
+            f"all_heads.shared.{kind}",
+            n_heads=config.n_heads,
+            n=choice.n_kv_heads,
+            each=config.n_heads // choice.n_kv_heads,
+        )
+        + " "
+        + t.markdown(f"all_heads.shared.{whose}", seed=SEED)
+    )
+    show(
+        sharing(
+            found.readers,
+            titles=(t("all_heads.shared.queries"), t("all_heads.shared.keys")),
+            theme=state.theme,
+        ),
+        key="all_heads_shared",
+        alt=t("all_heads.shared.alt", n_heads=config.n_heads, n=choice.n_kv_heads),
+        caption=t.markdown(
+            "all_heads.shared.caption",
+            shape=" × ".join(map(str, found.k_shape)),
+            bytes=f"{found.word_bytes:,}",
+            full=f"{2 * config.n_heads * config.d_head * 4:,}",
+            off=f"{found.off:.1e}",
+        ),
+        filename=t("all_heads.file"),
+        t=t,
+        theme=state.theme,
+    )
+
+
+def _matrices(blocks: list[Block], area: str, state: Session, t: Translate, **values: object) -> None:
+    matrices(
+        blocks,
+        layout="row",
+        alt=t(f"all_heads.{area}.alt", **values),
+        filename=t("all_heads.file"),
+        key=f"all_heads_{area.replace('.', '_')}",
+        t=t,
+        theme=state.theme,
+    )
+
+
+VIEWS: Mapping[str, Callable[[Choice, Session, Translate], None]] = {
+    "grid": _grid,
+    "lines": _lines,
+    "values": _values,
+    "rollout": _rollout,
+    "off": _off,
+    "shared": _shared,
+}
+
+# What stands under a view's picture and controls.
+BELOW: Mapping[str, Callable[[Choice, Session, Translate], None]] = {"grid": measures, "off": right_words}
+
+
+def below(choice: Choice, state: Session, t: Translate) -> None:
+    """Write or draw what belongs to a view and needs no room at the top."""
+    if choice.view in BELOW:
+        BELOW[choice.view](choice, state, t)
