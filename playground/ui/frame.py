@@ -42,6 +42,7 @@ PAGES = (
     Page("embeddings", "start", "text_fields"),
     Page("positions", "attention", "straighten"),
     Page("one_head", "attention", "visibility"),
+    Page("blackboard", "attention", "draw"),
     Page("scaling", "attention", "tune"),
     Page("all_heads", "attention", "grid_view"),
     Page("layer", "attention", "layers"),

@@ -30,6 +30,8 @@ MAX_TEXT = 500  # characters
 MAX_STEP = 10**9
 MAX_PICK = 2000  # characters
 
+FOUR = re.compile(r"-?[0-9]{1,3}(,-?[0-9]{1,3}){3}")  # whole numbers, row by row
+
 # What pages let a visitor choose: the choices, the largest of whole numbers from 0, or how a text is written.
 PICKS: Mapping[str, tuple[str, ...] | int | re.Pattern[str]] = MappingProxyType(
     {
@@ -57,6 +59,11 @@ PICKS: Mapping[str, tuple[str, ...] | int | re.Pattern[str]] = MappingProxyType(
         "off": HEADS,
         "way": WAYS,
         "kv": 128,
+        "board_q": FOUR,
+        "board_k": FOUR,
+        "board_v": FOUR,
+        "causal": ("yes", "no"),
+        "line": 1,
         "layer": 63,
         "head": 127,
         **OPTIONS,
