@@ -312,7 +312,7 @@ class _Draft:
             "positions",
             Rect(min(near, far), middle - form.positions / 2, abs(far - near), form.positions),
             f"{self.stack}.pos_embed",
-            "embeddings",
+            "positions",
             sizes={"method": self.config.positions},
         )
         total = self.circle("sum", middle, f"{self.stack}.0.resid_pre", "embeddings", repeated=False)

@@ -250,21 +250,20 @@ class Shuffled:
         return float(np.abs(self.difference.values).max()) / scale if scale else 0.0
 
 
-def other_order(n_words: int, n_fixed: int, how: str, draw: int) -> tuple[int, ...]:
-    """Return an order of `n_words` words followed by `n_fixed` that stay, such as `⟨eos⟩`.
+def other_order(n_words: int, how: str, draw: int) -> tuple[int, ...]:
+    """Return another order of `n_words` words.
 
     Args:
-        n_words: Words to be moved.
-        n_fixed: Words after them.
-        how: `reversed`, or anything else for an order drawn at random that moves some word if any can move.
+        n_words: How many there are.
+        how: `reversed`, or anything else for an order drawn at random, in which some word moves if any can.
         draw: Seed of the order.
     """
     words = list(range(n_words))
-    random = np.random.default_rng(draw)
     order = words[::-1] if how == "reversed" else words
-    while how != "reversed" and n_words > 1 and order == words:
+    random = np.random.default_rng(draw)
+    while order == words and n_words > 1:
         order = [int(i) for i in random.permutation(n_words)]
-    return (*order, *range(n_words, n_words + n_fixed))
+    return tuple(order)
 
 
 def shuffle(

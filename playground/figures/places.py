@@ -20,6 +20,7 @@ Numbers = npt.NDArray[np.float64]
 
 MOST_CURVES = 64
 MOST_DIALS = 12
+MOST_DOTS = 64
 STEPS_A_TURN = 48  # points of a turning arrow's path
 MOST_TURNS = 12  # more would be a disc
 
@@ -140,6 +141,9 @@ def waves(strips: Sequence[Strip], t: Translate, theme: Theme, *, height: int = 
                 "hovertemplate": "sin · " + hover + value,
             }
         )
+        if len(strip.dots) > MOST_DOTS and not strip.chosen:
+            axes |= _strip_axis(strip, suffix, top, high, theme)
+            continue
         data.append(
             style
             | {
@@ -147,20 +151,11 @@ def waves(strips: Sequence[Strip], t: Translate, theme: Theme, *, height: int = 
                 "name": literal(f"sin · {strip.name}"),
                 "x": numbers(np.arange(len(strip.dots), dtype=np.float64)),
                 "y": numbers(strip.dots),
-                "marker": {"size": 6 if strip.chosen else 3.5, "color": colour},
+                "marker": {"size": 5 if strip.chosen else 3.5, "color": colour},
                 "hovertemplate": "sin · " + hover + value,
             }
         )
-        axes[f"yaxis{suffix}"] = axis(
-            theme,
-            domain=[top - 0.86 * high, top - 0.1 * high],
-            range=[-1.12, 1.12],
-            tickvals=[0],
-            ticktext=[literal(strip.name)],
-            automargin=True,
-            tickfont={"size": theme.font_size, "color": theme.text if strip.chosen else theme.muted},
-            fixedrange=True,
-        )
+        axes |= _strip_axis(strip, suffix, top, high, theme)
     last = max(float(strip.at[-1]) for strip in strips)
     axes["xaxis"] = axis(
         theme,
@@ -171,8 +166,24 @@ def waves(strips: Sequence[Strip], t: Translate, theme: Theme, *, height: int = 
         title={"text": literal(t("axis.place")), "font": {"size": theme.font_size, "color": theme.muted}},
     )
     return Figure(
-        {"data": data, "layout": layout(theme, height=height, margin={"l": 8, "r": 12, "t": 4, "b": 48}, **axes)}
+        {"data": data, "layout": layout(theme, height=height, margin={"l": 8, "r": 12, "t": 28, "b": 48}, **axes)}
     )
+
+
+def _strip_axis(strip: Strip, suffix: str, top: float, high: float, theme: Theme) -> Plain:
+    """Return the axis upward of one strip, by the name that plotly knows it by."""
+    return {
+        f"yaxis{suffix}": axis(
+            theme,
+            domain=[top - 0.86 * high, top - 0.1 * high],
+            range=[-1.12, 1.12],
+            tickvals=[0],
+            ticktext=[literal(strip.name)],
+            automargin=True,
+            tickfont={"size": theme.font_size, "color": theme.text if strip.chosen else theme.muted},
+            fixedrange=True,
+        )
+    }
 
 
 def wavelengths(

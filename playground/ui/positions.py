@@ -356,7 +356,7 @@ def _rotation_blocks(table: LabelledArray, place: int, shift: int, shown: tuple[
     pair = ("sin", "cos")
     both = (Operand("turn_rows", row="row"), Operand("before", row="row"))
     return [
-        block("turn_rows", matrix, ("cos kω", "sin kω", "−sin kω", "cos kω"), 1.0),
+        block("turn_rows", matrix, ("cos", "sin", "−sin", "cos"), 1.0, formula="φ = k · 10000^(−2i/d)"),
         block("before", before, pair, 1.0, role="residual"),
         block("product", product, pair, 1.0, operands=both),
         block("after", after, pair, 1.0, role="query"),
@@ -511,7 +511,9 @@ def _shuffle(state: Session, t: Translate) -> str:
     marks = [word in SPECIALS for word in words]
     first = 1 if marks[0] else 0
     last = len(words) - (1 if marks[-1] and len(words) > 1 else 0)
-    moved = positions.other_order(last - first, 0, how, draw)
+    if how == "reversed":
+        first, last = 0, len(words)
+    moved = positions.other_order(last - first, how, draw)
     order = (*range(first), *(first + i for i in moved), *range(last, len(words)))
     ids = state.task.vocabulary.encode(words)
     has_encoder = config.architecture != "decoder-only"
@@ -543,11 +545,7 @@ def _shuffle(state: Session, t: Translate) -> str:
         ),
     ]
     with picture:
-        st.markdown(
-            t.markdown(f"positions.look.shuffle_{key}", text=shuffled, share=_small(100 * found.largest))
-            + " "
-            + t.markdown(f"positions.shuffle.{whose}")
-        )
+        st.markdown(t.markdown(f"positions.look.shuffle_{key}", text=shuffled, share=_small(100 * found.largest)))
         matrices(
             blocks,
             layout="row",
@@ -557,6 +555,7 @@ def _shuffle(state: Session, t: Translate) -> str:
             theme=state.theme,
             filename="shuffle",
         )
+    st.caption(t.markdown(f"positions.shuffle.{whose}"))
     return rule
 
 

@@ -94,7 +94,7 @@ def test_the_layer_of_the_drawing_is_chosen_in_place(visit):
 @pytest.mark.parametrize(
     ("name", "page_name", "wanted"),
     [
-        ("encoder.positions", "embeddings", {"stack": "encoder"}),
+        ("encoder.positions", "positions", {}),
         ("decoder.cross_attn", "one_head", {"where": "cross", "layer": "1"}),
         ("encoder.self_attn", "one_head", {"where": "encoder", "layer": "1"}),
         ("decoder.self_attn.add", "layer", {"stack": "decoder", "part": "self_attn", "layer": "1"}),
