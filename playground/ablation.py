@@ -116,7 +116,7 @@ class Ablated:
         reading: The pass over the same words as the subject's own, so that maps can be compared.
         output: What the model writes, the heads off at every step, without `⟨eos⟩`.
         finished: Whether it ended its sentence itself.
-        right: Probability of each right word after the right words before it, `[part, pos]`: with all heads, and with
+        right: Probability of each right word after the right words before it, `[head, pos]`: with all heads, and with
             these off.
         is_gold: Whether the right words are the grammar's; else they are the model's own with all its heads.
     """
@@ -162,7 +162,7 @@ def ablated(subject: Subject, heads: Sequence[HeadAt], way: str) -> Ablated:
         Reading(trace, src=subject.reading.src, tgt=subject.reading.tgt, vocabulary=tuple(vocabulary.tokens)),
         vocabulary.decode(output),
         finished,
-        LabelledArray("P(right word)", np.stack(rows), (Axis("part", WITH), Axis("pos", tuple(right)))),
+        LabelledArray("P(right word)", np.stack(rows), (Axis("head", WITH), Axis("pos", tuple(right)))),
         gold is not None,
     )
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from models import ModelConfig
 from playground.ablation import HeadAt, all_heads, heads_in, places, written
 from playground.home import best_head
 from playground.i18n import Translate
-from playground.ui.controls import pick_head, pick_layer
+from playground.ui.controls import pick_head
 from playground.ui.link import PICKS
 from playground.ui.session import Session
 
@@ -60,40 +61,50 @@ class Choice:
 
 def pick_all_heads(state: Session, t: Translate) -> Choice:
     """Let the visitor choose a view of all heads, and what it asks for; all of it exists in this model."""
-    with st.container(key="all_heads_pick", gap="small"):
+    row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="all_heads_pick")
+    with row:
         view = _segments("heads", VIEWS, state, t, "all_heads.view")
-        return PICKERS[view](state, t)
+    return PICKERS[view](state, t, row)
 
 
-def _grid(state: Session, t: Translate) -> Choice:
-    colours = _segments("colours", COLOURS, state, t, "all_heads.colours")
+def _grid(state: Session, t: Translate, row: DeltaGenerator) -> Choice:
+    with row:
+        colours = _segments("colours", COLOURS, state, t, "all_heads.colours")
     where, layer, head = pick_head(state, t)
     return Choice("grid", where, layer, head, own_range=colours == "own")
 
 
-def _lines(state: Session, t: Translate) -> Choice:
+def _lines(state: Session, t: Translate, row: DeltaGenerator) -> Choice:
     heads = _several("lines", default_lines(state), MOST_LINES, state, t)
-    share = _segments("share", SHARES, state, t, "all_heads.share", default="90", words=lambda each: f"{each} %")
+    with row:
+        share = _segments("share", SHARES, state, t, "all_heads.share", default="90", words=lambda each: f"{each} %")
     return Choice("lines", lines=heads, share=int(share) / 100)
 
 
-def _values(state: Session, t: Translate) -> Choice:
+def _values(state: Session, t: Translate, row: DeltaGenerator) -> Choice:
     where, layer, head = pick_head(state, t)
     return Choice("values", where, layer, head)
 
 
-def _rollout(state: Session, t: Translate) -> Choice:
-    stack, layer = pick_layer(state, t)
+def _rollout(state: Session, t: Translate, row: DeltaGenerator) -> Choice:
+    config = state.run.config.model
+    stacks = tuple(dict.fromkeys(where for where in places(config) if where != "cross"))
+    layer, _ = state.layer_and_head(config.n_layers - 1, 0)
+    with row:
+        stack = _segments("stack", stacks, state, t, "frame.where", label=t("frame.pick.stack"))
+        if config.n_layers > 1:
+            _widget("layer", range(config.n_layers), layer, state, t("frame.pick.layer"), str)
     return Choice("rollout", layer=layer, stack=stack)
 
 
-def _off(state: Session, t: Translate) -> Choice:
+def _off(state: Session, t: Translate, row: DeltaGenerator) -> Choice:
     heads = _several("off", default_off(state), MOST_OFF, state, t)
-    way = _segments("way", WAYS, state, t, "all_heads.way")
+    with row:
+        way = _segments("way", WAYS, state, t, "all_heads.way")
     return Choice("off", off=heads, way=way)
 
 
-def _shared(state: Session, t: Translate) -> Choice:
+def _shared(state: Session, t: Translate, row: DeltaGenerator) -> Choice:
     model = state.run.config.model
     options = [n for n in range(1, model.n_heads + 1) if model.n_heads % n == 0]
     chosen = state.picks.get("kv", model.n_kv_heads)
@@ -103,11 +114,12 @@ def _shared(state: Session, t: Translate) -> Choice:
         return t(f"all_heads.kv.{kind_of(n, model.n_heads)}", n=n)
 
     if len(options) > 1:
-        _widget("kv", options, shown, state, t("all_heads.kv.label"), words)
+        with row:
+            _widget("kv", options, shown, state, t("all_heads.kv.label"), words)
     return Choice("shared", n_kv_heads=int(shown))
 
 
-PICKERS: dict[str, Callable[[Session, Translate], Choice]] = {
+PICKERS: dict[str, Callable[[Session, Translate, DeltaGenerator], Choice]] = {
     "grid": _grid,
     "lines": _lines,
     "values": _values,
@@ -176,11 +188,12 @@ def _segments(
     area: str,
     *,
     default: str | None = None,
+    label: str | None = None,
     words: Callable[[str], str] | None = None,
 ) -> str:
     chosen = state.picks.get(name)
     shown = str(chosen) if chosen in options else default or options[0]
-    _widget(name, options, shown, state, t(f"{area}.label"), words or (lambda each: t(f"{area}.{each}")))
+    _widget(name, options, shown, state, label or t(f"{area}.label"), words or (lambda each: t(f"{area}.{each}")))
     return shown
 
 

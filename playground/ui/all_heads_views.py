@@ -37,19 +37,25 @@ from playground.ui.components.matrix import Block, Operand, matrices
 from playground.ui.session import Session
 from playground.ui.show import show
 
+# Pixels that the grid may fill on a laptop, so that its last map still stands in the window.
+TALL = 715
+
 # What changes less than this is not worth a word.
 LEAST_MOVED = 0.005
 
 # The law of each view, in KaTeX.
 FORMULAS: Mapping[str, str] = {
-    "grid": r"s_h=\frac{1}{n}\sum_{i}\sum_{j\in S_i}A^h_{ij},\quad \text{uniform: }\frac{1}{n}\sum_i\frac{|S_i|}{n_i}",
+    "grid": (
+        r"\begin{aligned}s_h&=\frac{1}{n}\sum_{i}\sum_{j\in S_i}A^h_{ij}\\"
+        r"s_{\text{uniform}}&=\frac{1}{n}\sum_i\frac{|S_i|}{n_i}\end{aligned}"
+    ),
     "lines": r"\min |S|\;:\;\sum_{(i,j)\in S}A_{ij}\ge p\sum_{i,j}A_{ij}",
     "values": r"\lVert A^h_{ij}\,v^h_j W_O^h\rVert",
     "rollout": r"R_l=\left(\tfrac12\bar A_l+\tfrac12 I\right)R_{l-1},\quad R_{-1}=I",
     "off": r"z_h\leftarrow 0\quad\text{or}\quad z_h\leftarrow\overline{z}_h",
     "shared": (
-        r"\text{head}_h=\mathrm{softmax}\!\left(\frac{Q_hK_g^{\top}}{\sqrt{d_k}}\right)V_g,"
-        r"\quad g=\left\lfloor\frac{h\,n_{kv}}{n}\right\rfloor"
+        r"\begin{aligned}\text{head}_h&=\mathrm{softmax}\!\left(\tfrac{Q_hK_g^{\top}}{\sqrt{d_k}}\right)V_g\\"
+        r"g&=\lfloor h\,n_{kv}/n\rfloor\end{aligned}"
     ),
 }
 
@@ -119,6 +125,7 @@ def _grid(choice: Choice, state: Session, t: Translate) -> None:
         alt=t("all_heads.grid.alt", n=sum(len(group.layers) * config.n_heads for group in groups)),
         note=limit or t("all_heads.grid.note", text=state.text, translation=state.subject.translation),
         own_range=choice.own_range,
+        tall=TALL,
         filename=t("all_heads.file"),
         t=t,
         theme=state.theme,
@@ -187,7 +194,9 @@ def _values(choice: Choice, state: Session, t: Translate) -> None:
     lengths = value_lengths(head["v"], head_w_o(state.subject.model, head))
     weights = head.between_words("weights")
     product = value_weighted(weights, lengths)
-    row = LabelledArray(lengths.name, lengths.values[None], (Axis("part", (lengths.name,)), lengths.axes[0]))
+    row = LabelledArray(
+        lengths.name, lengths.values[None], (Axis("part", (t("all_heads.values.length"),)), lengths.axes[0])
+    )
     most, adds = weights.values.argmax(axis=1), product.values.argmax(axis=1)
     differ = np.flatnonzero(most != adds)
     if len(differ):
@@ -218,7 +227,6 @@ def _values(choice: Choice, state: Session, t: Translate) -> None:
             role="weights",
             scale="weights",
             hidden=hidden,
-            note=t("all_heads.values.weights_note"),
         ),
         Block(
             row,
@@ -227,7 +235,6 @@ def _values(choice: Choice, state: Session, t: Translate) -> None:
             symbol="‖v W_O‖",
             formula="‖{value:v} W_O‖",
             role="value",
-            note=t("all_heads.values.lengths_note"),
         ),
         Block(
             product,
@@ -238,10 +245,10 @@ def _values(choice: Choice, state: Session, t: Translate) -> None:
             role="residual",
             hidden=hidden,
             operands=(Operand("weights", row="row", col="col"), Operand("lengths", col="col")),
-            note=t("all_heads.values.product_note"),
         ),
     ]
     _matrices(blocks, "values", state, t, who=name_of(HeadAt(choice.where, choice.layer, choice.head), t))
+    st.caption(t.markdown("all_heads.values.says"))
 
 
 def _rollout(choice: Choice, state: Session, t: Translate) -> None:
@@ -261,37 +268,45 @@ def _rollout(choice: Choice, state: Session, t: Translate) -> None:
             role="weights",
             scale="weights",
             hidden=hidden,
-            note=t("all_heads.rollout.mean_note"),
         ),
         Block(
             rolled,
             id="rollout",
             title=t("all_heads.rollout.rolled", layer=choice.layer),
             symbol="R",
-            formula="(½ Ā_l + ½ I) R_{l−1}",
+            formula="(½ Ā + ½ I) R",
             role="weights",
             scale="weights",
             hidden=hidden,
-            note=t("all_heads.rollout.rolled_note"),
         ),
     ]
     _matrices(blocks, "rollout", state, t, stack=t(f"frame.where.{choice.stack}"), layer=choice.layer)
+    st.caption(t.markdown("all_heads.rollout.says"))
 
 
 def _off(choice: Choice, state: Session, t: Translate) -> None:
     config = state.run.config.model
     found = ablated(state.subject, choice.off, choice.way)
-    labels: dict[tuple[str, int, int], str] = {}
     silent = set(choice.off)
-    for where in places(config):
-        for layer in range(config.n_layers):
-            before, after = (Head(each, where, layer, 0).whole("weights") for each in (state.reading, found.reading))
-            for head, far in enumerate(moved(before, after)):
-                if far >= LEAST_MOVED and HeadAt(where, layer, head) not in silent:
-                    labels[(where, layer, head)] = f"Δ {far:.2f}"
+    far = {
+        HeadAt(where, layer, head): float(share)
+        for where in places(config)
+        for layer in range(config.n_layers)
+        for before, after in [[Head(each, where, layer, 0).whole("weights") for each in (state.reading, found.reading)]]
+        for head, share in enumerate(moved(before, after))
+        if share >= LEAST_MOVED
+    }
+    far = {each: share for each, share in far.items() if each not in silent}
+    labels = {(each.where, each.layer, each.head): f"Δ {share:.2f}" for each, share in far.items()}
     groups, limit = maps_of(found.reading, config, t, labels=labels, off=choice.off, keep=places(config)[-1])
-    for line in sentences(found, state, t):
-        st.markdown(line)
+    most = max(far, key=far.__getitem__, default=None)
+    other = (
+        t.markdown("all_heads.off.still" if choice.off else "all_heads.off.empty_says")
+        if most is None
+        else t.markdown("all_heads.off.most", who=name_of(most, t), share=f"{far[most]:.2f}")
+    )
+    written, right = sentences(found, state, t)
+    st.markdown(f"{written}  \n{right} {other}")
     attention_grid(
         groups,
         key="all_heads_off",
@@ -303,35 +318,35 @@ def _off(choice: Choice, state: Session, t: Translate) -> None:
     )
 
 
-def sentences(found: Ablated, state: Session, t: Translate) -> list[str]:
+def sentences(found: Ablated, state: Session, t: Translate) -> tuple[str, str]:
     """Return what is written with all heads and without some, and how sure the model is of the right words."""
     subject = state.subject
     same = (found.output, found.finished) == (subject.output, subject.finished)
     before, after = (f"{value:.2f}" for value in found.right.values.mean(axis=1))
     key = "gold" if found.is_gold else "own"
-    return [
+    return (
         t.markdown(
             "all_heads.off.same" if same else "all_heads.off.written",
             before=subject.translation,
             after=subject.task.detokenize(found.output) or "–",
         ),
         t.markdown(f"all_heads.off.right_{key}", before=before, after=after),
-    ]
+    )
 
 
 def right_words(choice: Choice, state: Session, t: Translate) -> None:
     """Draw the probability of each right word, with all heads and with some off."""
     found = ablated(state.subject, choice.off, choice.way)
-    labels = [t(f"all_heads.off.rows.{part}") for part in found.right.axis("part").labels]
+    labels = [t(f"all_heads.off.rows.{part}") for part in found.right.axis("head").labels]
     block = Block(
-        found.right.relabelled({"part": labels}),
+        found.right.relabelled({"head": labels}),
         id="right",
         title=t("all_heads.off.right"),
         role="weights",
         scale="weights",
-        note=t("all_heads.off.note_gold" if found.is_gold else "all_heads.off.note_own"),
     )
     _matrices([block], "off.right_picture", state, t)
+    st.caption(t.markdown("all_heads.off.note_gold" if found.is_gold else "all_heads.off.note_own"))
 
 
 def _shared(choice: Choice, state: Session, t: Translate) -> None:

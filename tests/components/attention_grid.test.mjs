@@ -55,6 +55,14 @@ test("every map lies within the room, none over another, at 6 layers of 8 heads 
   }
 });
 
+test("where there is room downward the maps are larger, and never higher than that", () => {
+  const small = [0, 1, 2].map(() => group(2, 4, 9, 9));
+  const [low, tall] = [arranged(small, 1130, 19, 132), arranged(small, 1130, 19, 132, 715)];
+  assert.ok(tall.spots[0].w > low.spots[0].w && tall.height <= 715);
+  const many = [0, 1, 2].map(() => group(6, 8, 9, 9));
+  assert.deepEqual(arranged(many, 1130, 19, 132, 715), arranged(many, 1130, 19, 132));
+});
+
 test("a point finds its map and cell, and the arrows the next map", () => {
   const grid = parsed(bytes({ exact: true, groups: [group(2, 2, 2, 2)] }, new Array(16).fill(0.5)));
   const { spots } = arranged(grid.groups, 600, 19, 132);

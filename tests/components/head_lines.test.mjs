@@ -30,9 +30,10 @@ test("a word has its own lines, a line itself", () => {
 
 test("the table has every line that is drawn, and is a header alone where there is no head", () => {
   const words = { head: "head", weight: "weight" };
-  assert.deepEqual(lineTable({ words, heads: [head(2, 2, [[1, 0, 0.5]])] }), [
+  assert.deepEqual(lineTable({ words, heads: [head(2, 2, [[1, 0, 0.5], [0, 1, 1.25e-7]])] }), [
     ["head", "word", "word", "weight"],
     ["H", "1 w1", "0 w0", 0.5],
+    ["H", "0 w0", "1 w1", 1.25e-7],
   ]);
   assert.equal(lineTable({ words, heads: [] }).length, 1);
 });

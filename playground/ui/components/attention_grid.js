@@ -36,16 +36,22 @@ const GAP = 10; // px between maps
 const BETWEEN = 34; // px between groups
 
 /**
- * Where everything lies in `room` pixels: groups side by side as far as their maps stay large enough.
+ * Where everything lies in `room` pixels: groups side by side as far as their maps stay large enough. With `tall`, as few
+ * side by side, and so as large, as all of it is at most that high, if it can be.
  *
  * @returns {height, columns, titles: [{x, y, w}], spots: [{x, y, w, h}]}, in the order of groups and maps.
  */
-export function arranged(groups, room, caption, largest) {
+export function arranged(groups, room, caption, largest, tall = 0) {
   const heads = Math.max(...groups.map((group) => group.heads));
   const width = (columns) => Math.floor(((room + BETWEEN) / columns - BETWEEN + GAP) / heads - GAP);
   const least = heads <= 4 ? 62 : 34;
-  const columns = [3, 2, 1].find((n) => n <= groups.length && width(n) >= least) ?? 1;
-  const w = Math.max(8, Math.min(largest, width(columns)));
+  const most = [3, 2, 1].find((n) => n <= groups.length && width(n) >= least) ?? 1;
+  const laid = (columns) => inColumns(groups, room, caption, Math.max(8, Math.min(largest, width(columns))), columns);
+  const fewer = Array.from({ length: most }, (_, i) => laid(i + 1));
+  return (tall && fewer.find(({ height }) => height <= tall)) || fewer.at(-1);
+}
+
+function inColumns(groups, room, caption, w, columns) {
   const titles = [];
   const spots = [];
   let top = 0;
@@ -112,7 +118,7 @@ export function tableOf(grid) {
     group.rows.labels.forEach((query, row) =>
       group.cols.labels.forEach((key, col) => {
         const reason = reasonOf(group, row, col);
-        const weight = reason ? words[reason] : Number(exact(values[row * width + col]));
+        const weight = reason ? words[reason] : Number(exact(values[row * width + col]).replaceAll("−", "-"));
         rows.push([group.title, layer, head, `${row} ${query}`, `${col} ${key}`, weight]);
       }),
     );
@@ -310,7 +316,7 @@ function caption(grid, map, width) {
   const more = off ? grid.words.off : label;
   const name = [grid.words.tile, grid.words.tile_short].map((text) => fill(text, { layer, head: number }));
   const top = grid.own_range ? ` ≤ ${short(full)}` : "";
-  const fits = (text) => textWidth(text, captionSize(grid.theme)) <= width;
+  const fits = (text) => textWidth(text, captionSize(grid.theme)) <= width - (more || top ? 8 : 0);
   const choices = more ? [`${name[0]}: ${more}${top}`, `${name[1]}: ${more}${top}`, `${name[1]}: ${more}`] : [];
   return [...choices, ...name.map((text) => text + top)].find(fits) ?? name[1];
 }
@@ -325,7 +331,7 @@ function draw(view) {
   const { grid, stage, base, marks } = view;
   const { theme } = grid;
   view.room = stage.clientWidth || 600;
-  view.plan = arranged(grid.groups, view.room, captionRoom(theme), theme.presenting ? 170 : 132);
+  view.plan = arranged(grid.groups, view.room, captionRoom(theme), theme.presenting ? 170 : 132, grid.tall);
   const { height, spots, titles } = view.plan;
   const density = globalThis.devicePixelRatio || 1;
   for (const canvas of [base, marks]) {

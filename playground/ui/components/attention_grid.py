@@ -89,6 +89,7 @@ def attention_grid(
     theme: Theme,
     note: str = "",
     own_range: bool = False,
+    tall: int = 0,
     group: str | None = None,
     filename: str | None = None,
 ) -> None:
@@ -103,6 +104,7 @@ def attention_grid(
         note: Whose maps these are: the step, the sentence. Plain text over the maps.
         own_range: Whether the colours of each map reach up to its own largest weight, which then is written beside it;
             else they reach from 0 to 1 in all of them.
+        tall: Pixels that the maps may fill downward to be larger; as low as they can be read if 0.
         group: Pictures with the same group light up together; the picture's own key if None.
         filename: Stem of saved files; the key if None.
 
@@ -116,6 +118,7 @@ def attention_grid(
         **common(theme, t, alt=alt, filename=filename or key, **words, **reasons),
         "note": note,
         "own_range": own_range,
+        "tall": tall,
         "group": group or key,
         "groups": [each.plain(t) for each in groups],
     }

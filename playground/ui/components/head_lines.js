@@ -47,7 +47,7 @@ export function lineTable({ heads, words }) {
   return [
     [words.head, first?.rows.short ?? "", first?.cols.short ?? "", words.weight],
     ...heads.flatMap(({ title, rows, cols, lines }) =>
-      lines.map(([row, col, weight]) => [title, `${row} ${rows.labels[row]}`, `${col} ${cols.labels[col]}`, Number(exact(weight))]),
+      lines.map(([row, col, weight]) => [title, `${row} ${rows.labels[row]}`, `${col} ${cols.labels[col]}`, Number(exact(weight).replaceAll("\u2212", "-"))]),
     ),
   ];
 }
