@@ -145,7 +145,13 @@ class Turn(Enum):
 
 
 def reconcile(
-    *, is_new: bool, has_chosen: bool, has_moved: bool, found: Mapping[str, str], known: Mapping[str, str]
+    *,
+    is_new: bool,
+    has_chosen: bool,
+    has_moved: bool,
+    was_bare: bool,
+    found: Mapping[str, str],
+    known: Mapping[str, str],
 ) -> Turn:
     """Decide who follows whom at the beginning of a run of the script.
 
@@ -153,6 +159,7 @@ def reconcile(
         is_new: Whether this is the session's first run.
         has_chosen: Whether the visitor has just used a control. The browser may then still show an older link.
         has_moved: Whether the page is another than in the run before.
+        was_bare: Whether the page was ever shown, in its default view, by a link without parameters.
         found: The parameters that the browser shows.
         known: Those that the session wrote, or read, last.
     """
@@ -160,8 +167,9 @@ def reconcile(
         return Turn.READ
     if has_chosen or dict(found) == dict(known):
         return Turn.WRITE
-    # The menu leads to a page without parameters. The view is kept; a link that was clicked or gone back to has some.
-    if has_moved and not found:
+    # The menu leads to a page without parameters, and the browser may keep that as a place to go back to. The view is
+    # kept then; a link that was clicked has parameters, or is that of a default view that was gone back to.
+    if not found and (has_moved or not was_bare):
         return Turn.WRITE
     return Turn.READ
 

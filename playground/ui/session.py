@@ -63,6 +63,7 @@ class Session:
         self._has_chosen = False
         self._page: str | None = None
         self._known: dict[str, str] = {}
+        self._bare: set[str] = set()
         self._texts: dict[str, str | None] = {}
         self._run: Run | None = None
         self._subject: Subject | None = None
@@ -228,6 +229,7 @@ class Session:
             is_new=self._is_new,
             has_chosen=self._has_chosen,
             has_moved=page != self._page,
+            was_bare=page in self._bare,
             found=found,
             known=self._known,
         )
@@ -241,6 +243,8 @@ class Session:
         self._subject = None
         self._settle()
         self._known = to_params(self.view)
+        if not self._known:
+            self._bare.add(page)
         if found != self._known:
             st.query_params.from_dict(self._known)
 

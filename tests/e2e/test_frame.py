@@ -13,6 +13,7 @@ from playwright.sync_api import Locator, Page, expect
 from playground.figures.theme import THEMES
 from playground.i18n import LANGUAGES, Translate
 from playground.runs import RunStore
+from playground.tasks import TASKS
 from playground.ui.frame import PAGES
 
 UI = Path(__file__).parents[2] / "playground/ui"
@@ -20,6 +21,20 @@ NAMES = [page.name for page in PAGES]
 EN, ZH = Translate("en"), Translate("zh")
 
 Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(visit: Visit) -> Visit:
+    """Return what opens a page and waits until it wears our style sheet, which the browser loads on its own time."""
+
+    def open_page(*args: str, **query: str) -> Page:
+        page = visit(*args, **query)
+        page.wait_for_function(
+            """() => getComputedStyle(document.querySelector('[data-testid="stToolbar"]')).pointerEvents === "none" """
+        )
+        return page
+
+    return open_page
 
 
 def at(name: str) -> str:
@@ -160,7 +175,8 @@ def test_selections_stay_through_pages(visit):
 @pytest.mark.parametrize("typed", ["the zebra", "<img src=x onerror=alert(1)>", "$x$ **b** :red[c]"])
 def test_a_refused_text_is_answered_under_the_input(visit, typed):
     page = visit("one_head")
-    good = text_input(page).input_value()
+    good = TASKS["english-french"].examples[0]
+    expect(text_input(page)).to_have_value(good)
     text_input(page).fill(typed)
     text_input(page).press("Enter")
     said = page.locator('.st-key-frame_bar [data-testid="stAlert"]')
@@ -177,7 +193,8 @@ def test_a_refused_text_is_answered_under_the_input(visit, typed):
 
 def test_an_example_is_picked_from_the_bar(visit):
     page = visit("one_head")
-    before = text_input(page).input_value()
+    before = TASKS["english-french"].examples[0]
+    expect(text_input(page)).to_have_value(before)
     page.locator(".st-key-pick_from_examples button").first.click()
     page.get_by_role("menuitem").nth(2).click()
     page.wait_for_function("() => location.search.includes('text=')")

@@ -40,12 +40,16 @@ def test_a_whole_view_goes_both_ways():
     assert all(isinstance(value, str) for value in to_params(FULL).values())
 
 
-TEXTS = ("none", "decoder.1.cross.2", "encoder.0.self.0,decoder.12.self.127")
+TEXTS = ("none", "decoder.1.cross.2", "encoder.0.self.0,decoder.12.self.127", "1,-2,30,0")
 
 
 def test_every_pick_goes_both_ways():
     for name, allowed in PICKS.items():
-        values = (0, allowed) if isinstance(allowed, int) else TEXTS if isinstance(allowed, re.Pattern) else allowed
+        if isinstance(allowed, re.Pattern):
+            values = tuple(text for text in TEXTS if allowed.fullmatch(text))
+        else:
+            values = (0, allowed) if isinstance(allowed, int) else allowed
+        assert values, f"no example of {name}"
         for value in values:
             view = View(picks={name: value})
             assert from_params(to_params(view)) == view
@@ -99,8 +103,9 @@ def test_a_link_means_the_same_whatever_the_browsers_language():
 
 
 def turn(**said):
-    usual = {"is_new": False, "has_chosen": False, "has_moved": False, "found": {"v": "1", "step": "40"}, "known": {}}
-    return reconcile(**{**usual, "known": {"v": "1", "step": "40"}, **said})
+    link = {"v": "1", "step": "40"}
+    usual = {"is_new": False, "has_chosen": False, "has_moved": False, "was_bare": True, "found": link, "known": link}
+    return reconcile(**{**usual, **said})
 
 
 @pytest.mark.parametrize(
@@ -114,6 +119,7 @@ def turn(**said):
         ({"has_moved": True, "found": {"v": "1", "step": "80"}}, Turn.READ),  # back to another page
         ({"found": {"v": "1", "step": "80"}}, Turn.READ),  # back on the same page
         ({"found": {}}, Turn.READ),  # back to the page as it was first opened
+        ({"found": {}, "was_bare": False}, Turn.WRITE),  # back to where the menu had led, before the link was written
     ],
 )
 def test_who_follows_whom(said, follows):
