@@ -19,6 +19,7 @@ with picture:
     matrices(
         chain(numbers, t),
         start="weights",
+        named=("weights", row, *numbers["weights"].select(query=row).argmax()),
         alt=t("blackboard.alt"),
         filename=t("blackboard.file"),
         key="blackboard_chain",

@@ -14,13 +14,14 @@ control(view, state, t)
 with picture:
     draw(view, state, t)
 
-means, numbers, attempt = st.columns([4, 5, 4], gap="large")
-note(means, t("scaling.means.heading"), t.markdown(f"scaling.means.{view}"))
-with numbers:
-    st.latex(formula(view, state.theme))
-    if view == "subject":
-        st.markdown(measured(state, t))
-    st.caption(t.markdown(f"scaling.source.{view}"))
-note(attempt, t("scaling.try.heading"), t.markdown(f"scaling.try.{view}"))
-with attempt:
-    open_training(state, t)
+if not state.present:
+    means, numbers, attempt = st.columns([4, 5, 4], gap="large")
+    note(means, t("scaling.means.heading"), t.markdown(f"scaling.means.{view}"))
+    with numbers:
+        st.latex(formula(view, state.theme))
+        if view == "subject":
+            st.markdown(measured(state, t))
+        st.caption(t.markdown(f"scaling.source.{view}"))
+    note(attempt, t("scaling.try.heading"), t.markdown(f"scaling.try.{view}"))
+    with attempt:
+        open_training(state, t)

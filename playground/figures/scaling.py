@@ -64,7 +64,14 @@ def colours(theme: Theme) -> tuple[str, str]:
 
 
 def scaling_curves(
-    sizes: Sequence[int], panels: Sequence[Panel], at: int, t: Translate, theme: Theme, *, height: int = 400
+    sizes: Sequence[int],
+    panels: Sequence[Panel],
+    at: int,
+    t: Translate,
+    theme: Theme,
+    *,
+    height: int = 400,
+    is_narrow: bool = False,
 ) -> Figure:
     """Draw four measures over d_k, with and without the division, with the chosen d_k marked.
 
@@ -75,12 +82,14 @@ def scaling_curves(
         t: Words.
         theme: Colours and type.
         height: Pixels.
+        is_narrow: Whether the panels stand one under another, as on a phone.
 
     Raises:
         ValueError: If there are not four panels, a panel's values are not one a size, or `at` is no size.
     """
-    if len(panels) != len(_PLACES):
-        raise ValueError(f"the picture has {len(_PLACES)} panels, not {len(panels)}")
+    places = _NARROW if is_narrow else _WIDE
+    if len(panels) != len(places):
+        raise ValueError(f"the picture has {len(places)} panels, not {len(panels)}")
     if at not in sizes:
         raise ValueError(f"d_k = {at} is none of {list(sizes)}")
     for panel in panels:
@@ -93,7 +102,7 @@ def scaling_curves(
     notes: list[Plain] = []
     marks: list[Plain] = []
     axes: Plain = {}
-    for number, (panel, (column, row)) in enumerate(zip(panels, _PLACES, strict=True), 1):
+    for number, (panel, (column, row)) in enumerate(zip(panels, places, strict=True), 1):
         end = "" if number == 1 else str(number)
         data += _panel(panel, sizes, end, t, theme)
         notes += _heading(panel, here, column, row, theme)
@@ -102,11 +111,8 @@ def scaling_curves(
             "range": [-0.3, len(sizes) - 0.7]
         }
         axes[f"yaxis{end}"] = axis(theme, domain=row, anchor=f"x{end}", **_scale(panel))
-    for column, _ in _PLACES[2:]:
-        notes.append(
-            note("d_k", theme, x=column[1], y=0, xanchor="left", yanchor="top", xshift=14, yshift=-2)
-            | {"text": _symbols("d_k")}
-        )
+        below: Plain = {"xanchor": "left", "yanchor": "top", "xshift": 14, "yshift": -2}
+        notes.append(note("d_k", theme, x=column[1], y=row[0], **below) | {"text": _symbols("d_k")})
     return Figure(
         {
             "data": data,
@@ -123,12 +129,11 @@ def scaling_curves(
     )
 
 
-def bars(shown: Sequence[Bars], t: Translate, theme: Theme, *, height: int = 400, title: str = "") -> Figure:
+def bars(shown: Sequence[Bars], theme: Theme, *, height: int = 400, title: str = "") -> Figure:
     """Draw distributions over the same labels as groups of lying bars, first label on top, scale 0 to 1.
 
     Args:
         shown: What is compared, with the same labels.
-        t: Words.
         theme: Colours and type.
         height: Pixels.
         title: What stands over the bars.
@@ -213,8 +218,9 @@ def _symbols(text: str) -> str:
     return literal(text).replace("d_k", "d<sub>k</sub>")
 
 
-# Two columns and two rows: column and row of each panel, as shares of the paper.
-_PLACES = tuple((column, row) for row in ([0.58, 1.0], [0.0, 0.42]) for column in ([0.0, 0.45], [0.55, 1.0]))
+# Column and row of each panel, as shares of the paper.
+_WIDE = tuple((column, row) for row in ([0.58, 1.0], [0.0, 0.42]) for column in ([0.0, 0.45], [0.55, 1.0]))
+_NARROW = tuple(([0.0, 1.0], row) for row in ([0.79, 1.0], [0.53, 0.74], [0.26, 0.47], [0.0, 0.21]))
 
 
 def _panel(panel: Panel, sizes: Sequence[int], end: str, t: Translate, theme: Theme) -> list[Plain]:

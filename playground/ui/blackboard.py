@@ -60,7 +60,8 @@ def _steps(board: Board, row: int, theme: Theme) -> Iterator[str]:
         yield rf"{_vector(scores)} + M_{row} &= {_vector(masked)}"
     powers = [exp(score) if isfinite(score) else 0.0 for score in masked]
     shown = ",\\, ".join(f"e^{{{_brief(score)}}}" for score in masked)
-    yield rf"({shown}) &= {_vector(powers)},\quad \textstyle\sum = {_brief(sum(powers))}"
+    yield rf"({shown}) &= {_vector(powers)}"
+    yield rf"{' + '.join(map(_brief, powers))} &= {_brief(sum(powers))}"
     yield rf"{_vector(powers)} \div {_brief(sum(powers))} &= {_vector(weights)}"
     mixed = " + ".join(
         rf"{_brief(weight)}\,\textcolor{{{theme.value}}}{{{_vector(value)}}}"

@@ -12,7 +12,7 @@ from playground.ui.session import Session
 # Each matrix and the role whose colour its letter wears.
 MATRICES: tuple[tuple[str, Role], ...] = (("q", "query"), ("k", "key"), ("v", "value"))
 
-INPUT = 84  # pixels
+INPUT = 60  # pixels
 
 
 def board(state: Session) -> Board:
@@ -27,8 +27,8 @@ def line(state: Session) -> int:
 
 
 def write_numbers(state: Session, t: Translate) -> None:
-    """Let the visitor change each number of Q, K and V; every change answers at once."""
-    with st.container(horizontal=True, gap="large", vertical_alignment="center", key="blackboard_numbers"):
+    """Let the visitor change each number of Q, K and V, or go back to the first; each change answers at once."""
+    with st.container(horizontal=True, gap="medium", vertical_alignment="center", key="blackboard_numbers"):
         for name, role in MATRICES:
             numbers = getattr(board(state), name)
             with st.container(horizontal=True, gap="small", vertical_alignment="center", width="content"):
@@ -38,10 +38,19 @@ def write_numbers(state: Session, t: Translate) -> None:
                         with st.container(horizontal=True, gap="xsmall", width="content"):
                             for col in range(N):
                                 _number(name, row, col, numbers, state, t)
+        st.button(
+            t("blackboard.again"),
+            icon=":material/restart_alt:",
+            type="tertiary",
+            key="blackboard_again",
+            on_click=_begin_again,
+            args=(state,),
+            disabled=board(state) == Board(is_causal=board(state).is_causal),
+        )
 
 
 def pick_line(state: Session, t: Translate) -> None:
-    """Let the visitor choose the query that is worked out, put the mask on, and go back to the first numbers."""
+    """Let the visitor choose the query that is worked out, and put the mask on."""
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="blackboard_line_row"):
         st.session_state["blackboard_line"] = line(state)
         st.segmented_control(
@@ -55,15 +64,6 @@ def pick_line(state: Session, t: Translate) -> None:
         )
         st.session_state["blackboard_causal"] = board(state).is_causal
         st.toggle(t("blackboard.causal"), key="blackboard_causal", on_change=_chose_mask, args=(state,))
-        st.button(
-            t("blackboard.again"),
-            icon=":material/restart_alt:",
-            type="tertiary",
-            key="blackboard_again",
-            on_click=_begin_again,
-            args=(state,),
-            disabled=board(state) == Board(is_causal=board(state).is_causal),
-        )
 
 
 def _number(name: str, row: int, col: int, numbers: tuple[int, ...], state: Session, t: Translate) -> None:

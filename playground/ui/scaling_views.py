@@ -146,7 +146,6 @@ def _drawn(state: Session, t: Translate) -> None:
                     Bars(t("scaling.undivided"), sample.weights(d_k), False),
                     Bars(t("scaling.divided"), sample.weights(d_k, temperature=sqrt(d_k)), True),
                 ],
-                t,
                 state.theme,
                 height=height,
                 title=t("scaling.one", n=N_KEYS),
@@ -156,9 +155,11 @@ def _drawn(state: Session, t: Translate) -> None:
             t=t,
             theme=state.theme,
         )
+    panels = _panels(seed, t)
     with all_of_them:
         show(
-            scaling_curves(SIZES, _panels(seed, t), d_k, t, state.theme, height=height),
+            scaling_curves(SIZES, panels, d_k, t, state.theme, height=height),
+            narrow=scaling_curves(SIZES, panels, d_k, t, state.theme, height=2 * height, is_narrow=True),
             key="scaling_curves",
             alt=t("scaling.alt.drawn", d_k=d_k),
             caption=t.markdown("scaling.caption.drawn", queries=N_QUERIES, keys=N_KEYS, seed=seed),
@@ -212,7 +213,6 @@ def _temperature(state: Session, t: Translate) -> None:
             show(
                 bars(
                     [Bars("T = 1", before, False), Bars(f"T = {said(name, d_head)}", after, True)],
-                    t,
                     state.theme,
                     height=440 if state.present else 360,
                     title=title,
