@@ -180,6 +180,8 @@ def training_plain(
             margin={"l": 50, "r": 36, "t": 30, "b": 26},
             hovermode="x unified",
             hoversubplots="axis",
+            # A zoom stays as long as the scales do.
+            uirevision=f"{steps} {top:.4g}",
             shapes=marks,
             annotations=[*notes, _step_title(t, theme)],
             **axes,

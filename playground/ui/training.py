@@ -69,7 +69,8 @@ def show_training(state: Session, t: Translate) -> None:
     st.html(CSS)
     watched = _watched(state)
     if watched is None:
-        with st.container(key="train_page", gap="xsmall"):
+        # A fragment stands in a container. With one here too, the pictures keep their place when a training begins.
+        with st.container(), st.container(key="train_page", gap="xsmall"):
             pick_plan(state, t)
             _say(lambda: _before_or_after(state, t))
             _draw(of_run(state.run, state.step), state, t)

@@ -63,6 +63,8 @@ def test_the_scales_stand_still_while_the_run_goes_on():
     for name in ("xaxis", "yaxis", "yaxis2"):
         assert early[name]["range"] == late[name]["range"]
     assert early["xaxis"]["range"] == [0, 11]
+    assert early["uirevision"] == late["uirevision"]
+    assert early["uirevision"] != training_plain(history(7, steps=13), T, LIGHT)["layout"]["uirevision"]
 
 
 def test_a_loss_that_blows_up_does_not_flatten_the_rest():

@@ -62,7 +62,18 @@ export default function plotLive({ data, parentElement }) {
     const corner = html("div", { class: "corner" });
     const root = html("div", { class: "pg plot-live" }, [plot, corner]);
     parentElement.append(root);
-    return { root, plot, corner, queue: Promise.resolve(), wanted: null };
+    const view = { root, plot, corner, queue: Promise.resolve(), wanted: null, held: false };
+    // While the reader draws a box or moves the picture, it does not change under the hand.
+    const release = () => {
+      view.held = false;
+      if (view.wanted) ask(view);
+    };
+    const hold = () => {
+      view.held = true;
+      for (const end of ["pointerup", "pointercancel"]) window.addEventListener(end, release, { once: true, capture: true });
+    };
+    plot.addEventListener("pointerdown", hold, { capture: true });
+    return view;
   });
   const { root, plot } = view;
   view.data = data;
@@ -110,9 +121,11 @@ function ask(view) {
 async function drawn(view) {
   const Plotly = await plotly(view.data.plotly);
   const { wanted, plot, root } = view;
-  if (wanted === null || !root.isConnected) return;
+  if (wanted === null || view.held || !root.isConnected) return;
   view.wanted = null;
-  await Plotly.react(plot, wanted.data, wanted.layout, configOf(view.data.words));
+  // Another revision is another picture, which begins unzoomed: "show all" then shows all of it.
+  const isSame = plot.data && plot.layout.uirevision === wanted.layout.uirevision;
+  await Plotly[isSame ? "react" : "newPlot"](plot, wanted.data, wanted.layout, configOf(view.data.words));
   root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
 }
 
@@ -124,7 +137,11 @@ function configOf(words) {
   return {
     displaylogo: false,
     displayModeBar: "hover",
-    modeBarButtons: [["zoom2d", "pan2d", "resetScale2d"]],
+    // Left are zoom, pan and reset. A list of lists would look new to plotly each time, and be drawn from nothing.
+    modeBarButtonsToRemove: ["toImage", "select2d", "lasso2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "toggleSpikelines"],
+    // Plotly would offer to send the picture to a server of its own.
+    showSendToCloud: false,
+    plotlyServerURL: "",
     doubleClick: "reset",
     scrollZoom: false,
     locale: "page",
