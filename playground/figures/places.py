@@ -386,7 +386,7 @@ def dials(shown: Sequence[Dial], theme: Theme, *, columns: int = 5, height: int 
     if not 0 < len(shown) <= MOST_DIALS:
         raise ValueError(f"1 to {MOST_DIALS} dials are drawn, but got {len(shown)}")
     columns = min(columns, len(shown))
-    wide, high = 2.6, 3.05
+    wide, high = 2.6, 3.35
     circle = np.linspace(0, 2 * np.pi, 73)
     data: list[Plain] = []
     notes: list[Plain] = []
@@ -411,7 +411,7 @@ def dials(shown: Sequence[Dial], theme: Theme, *, columns: int = 5, height: int 
                 annotations=notes,
                 hovermode="closest",
                 xaxis=axis(theme, range=[-1.3, (columns - 1) * wide + 1.3], **bare),
-                yaxis=axis(theme, range=[-(rows - 1) * high - 1.45, 1.45], scaleanchor="x", **bare),
+                yaxis=axis(theme, range=[-(rows - 1) * high - 1.5, 1.5], scaleanchor="x", **bare),
             ),
         }
     )
@@ -533,7 +533,7 @@ def reach(
             "layout": layout(
                 theme,
                 height=height,
-                margin={"l": 8, "r": 12, "t": 34, "b": 48},
+                margin={"l": 8, "r": 7 * theme.font_size, "t": 34, "b": 48},  # names stand on the right
                 shapes=[shade | {"fillcolor": theme.surface, "line": {"width": 0}, "layer": "below"}],
                 annotations=[
                     *notes,
@@ -544,7 +544,7 @@ def reach(
                 xaxis=axis(
                     theme,
                     showgrid=False,
-                    range=[low, float(x[-1]) + 0.16 * (float(x[-1]) - low)],
+                    range=[low, float(x[-1]) + 0.3],
                     tickvals=[int(n) for n in lengths if n % 2 == 0],
                     title={
                         "text": literal(t("positions.longer.letters")),

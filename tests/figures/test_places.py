@@ -76,7 +76,7 @@ def test_waves_have_their_numbers_and_only_the_chosen_has_its_cosine():
 def test_many_dots_are_left_out_except_on_the_chosen_wave():
     figure = waves([strip("one", False, 65), strip("two", True, 65)], T, LIGHT)
     assert [each["name"] for each in traces(figure, mode="markers")] == ["sin · two"]
-    assert plain(figure)["layout"]["yaxis"]["ticktext"] == ("one",)
+    assert list(plain(figure)["layout"]["yaxis"]["ticktext"]) == ["one"]
 
 
 @pytest.mark.parametrize("n", [0, 13])
