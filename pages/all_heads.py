@@ -2,8 +2,10 @@
 
 import streamlit as st
 
+from playground.head import Head
 from playground.ui.all_heads_controls import pick_all_heads
 from playground.ui.all_heads_views import FORMULAS, below, draw
+from playground.ui.depth import descend, of_head
 from playground.ui.frame import open_page
 from playground.ui.notes import note
 
@@ -14,15 +16,12 @@ with picture:
     draw(choice, state, t)
 below(choice, state, t)
 
-if not state.present:
-    means, source, attempt = st.columns([5, 4, 4], gap="large")
-    note(
-        means,
-        t("all_heads.means.heading"),
-        t.markdown(f"all_heads.means.{choice.view}"),
-        t.markdown("all_heads.honest"),
-    )
-    with source:
-        st.latex(FORMULAS[choice.view])
-        st.caption(t.markdown(f"all_heads.source.{choice.view}"))
+depth = descend(state, t, of_head(Head(state.reading, choice.where, choice.layer, choice.head)))
+if depth == "formula":
+    st.latex(FORMULAS[choice.view])
+    st.caption(t.markdown(f"all_heads.source.{choice.view}"))
+elif depth == "story":
+    means, attempt = st.columns([5, 4], gap="large")
+    about = t.markdown(f"all_heads.means.{choice.view}")
+    note(means, t("all_heads.means.heading"), about, t.markdown("all_heads.honest"))
     note(attempt, t("all_heads.try.heading"), t.markdown(f"all_heads.try.{choice.view}"))

@@ -5,6 +5,7 @@ import streamlit as st
 from playground.ui.blackboard import chain, written_out
 from playground.ui.blackboard_controls import board, line, pick_line, write_numbers
 from playground.ui.components.matrix import matrices
+from playground.ui.depth import descend
 from playground.ui.frame import open_page
 from playground.ui.notes import note
 from playground.ui.steps import equation
@@ -31,10 +32,11 @@ with arithmetic:
     pick_line(state, t)
     st.latex(written_out(numbers, row, state.theme))
 
-if not state.present:
-    means, formula, attempt = st.columns([5, 4, 4], gap="large")
+depth = descend(state, t, None)
+if depth == "formula":
+    st.latex(equation(state.theme))
+    st.caption(t.markdown("blackboard.source"))
+elif depth == "story":
+    means, attempt = st.columns([5, 4], gap="large")
     note(means, t("blackboard.means.heading"), t.markdown("blackboard.means.text"))
-    with formula:
-        st.latex(equation(state.theme))
-        st.caption(t.markdown("blackboard.source"))
     note(attempt, t("blackboard.try.heading"), t.markdown("blackboard.try.text"))

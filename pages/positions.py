@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from playground.ui.depth import Cell, descend
 from playground.ui.frame import open_page
 from playground.ui.notes import note
 from playground.ui.positions import show_aspect
@@ -11,10 +12,13 @@ state, t = open_page("positions")
 aspect = pick_aspect(state, t)
 formula, source = show_aspect(aspect, state, t)
 
-if not state.present:
-    means, law, attempt = st.columns([5, 4, 4], gap="large")
+table = f"{'decoder' if state.run.config.model.architecture == 'decoder-only' else 'encoder'}.pos_embed"
+own = aspect == "table" and table in state.reading
+depth = descend(state, t, Cell(table, {"pos": 1, "d_model": 0}) if own else None)
+if depth == "formula":
+    st.latex(formula)
+    st.caption(t.markdown(f"positions.source.{source}"))
+elif depth == "story":
+    means, attempt = st.columns([5, 4], gap="large")
     note(means, t("positions.means.heading"), t.markdown(f"positions.means.{aspect}"))
-    with law:
-        st.latex(formula)
-        st.caption(t.markdown(f"positions.source.{source}"))
     note(attempt, t("positions.try.heading"), t.markdown(f"positions.try.{aspect}"))

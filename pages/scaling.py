@@ -2,10 +2,11 @@
 
 import streamlit as st
 
+from playground.ui.depth import descend, of_head
 from playground.ui.frame import open_page
 from playground.ui.notes import note
 from playground.ui.scaling_controls import open_training, pick_view
-from playground.ui.scaling_views import control, draw, formula, measured
+from playground.ui.scaling_views import chosen_head, control, draw, formula, measured
 
 state, t = open_page("scaling")
 picture = st.container()
@@ -14,14 +15,15 @@ control(view, state, t)
 with picture:
     draw(view, state, t)
 
-if not state.present:
+depth = descend(state, t, of_head(chosen_head(state), "scores") if view == "subject" else None)
+if depth == "formula":
+    st.latex(formula(view, state.theme))
+    st.caption(t.markdown(f"scaling.source.{view}"))
+elif depth == "story":
     means, numbers, attempt = st.columns([4, 5, 4], gap="large")
     note(means, t("scaling.means.heading"), t.markdown(f"scaling.means.{view}"))
-    with numbers:
-        st.latex(formula(view, state.theme))
-        if view == "subject":
-            st.markdown(measured(state, t))
-        st.caption(t.markdown(f"scaling.source.{view}"))
+    if view == "subject":
+        numbers.markdown(measured(state, t))
     note(attempt, t("scaling.try.heading"), t.markdown(f"scaling.try.{view}"))
     with attempt:
         open_training(state, t)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from playground.head import Head
 from playground.i18n import Translate
 from playground.provenance import Origin, can_explain, explain
 from playground.snippets import snippet
@@ -65,6 +66,12 @@ def cell(
     return Cell(name, found)
 
 
+def of_head(head: Head, name: str = "weights") -> Cell:
+    """Return the number of a head that stands where its weight is largest, between words if there are any."""
+    query, key = head.sharpest()
+    return Cell(f"{head.sublayer}.{name}", {"head": head.index, "query": query, "key": key})
+
+
 def dig(
     state: Session,
     t: Translate,
@@ -88,13 +95,30 @@ def dig(
         The depth, so that the page draws its story or its formula; empty in a hall, where only the picture stands.
     """
     pinned = cell(state, blocks, clicked["pick"], head)
-    shown = pinned or cell(state, blocks, named, head)
+    return descend(state, t, pinned or cell(state, blocks, named, head), is_pinned=pinned is not None)
+
+
+def descend(state: Session, t: Translate, shown: Cell | None, *, is_pinned: bool = False) -> str:
+    """Draw the switch of depths, and what lies under one number.
+
+    Args:
+        state: The session.
+        t: Words.
+        shown: The number; None for a laboratory whose numbers are not those of a pass.
+        is_pinned: Whether the visitor clicked it, and so asked for its origin at any depth.
+
+    Returns:
+        The depth, so that the page draws its story or its formula: the story where there is no number to go down to;
+        empty in a hall, where only the picture stands.
+    """
     depth = "" if state.present else pick_depth(state, t)
-    if shown is not None and (depth == "numbers" or (pinned is not None and depth != "code")):
+    if shown is None:
+        return "story" if depth in ("numbers", "code") else depth
+    if depth == "numbers" or (is_pinned and depth != "code"):
         numbers(state, t, shown)
     if depth == "numbers":
         st.caption(t.markdown("depth.click"))
-    if depth == "code" and shown is not None:
+    if depth == "code":
         code(state, t, shown)
     return depth
 

@@ -1,9 +1,11 @@
 """From a cell of a picture to the number behind it."""
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from playground.head import Head
 from playground.i18n import Translate
@@ -14,6 +16,7 @@ from playground.ui import stream
 from playground.ui.depth import cell
 from playground.ui.steps import chain
 
+ROOT = Path(__file__).parents[2]
 T = Translate("en")
 
 
@@ -71,3 +74,23 @@ def test_the_table_of_weights_has_no_origin_but_itself(state):
 def test_what_was_pinned_in_another_picture_is_let_go(state, where):
     blocks = chain(Head(state.reading, "cross", 1, 2), state.run.config.model, T)
     assert cell(state, blocks, where, 2) is None
+
+
+@pytest.mark.parametrize("page", ["one_head", "layer", "output", "embeddings", "scaling", "positions", "all_heads"])
+def test_each_depth_of_a_page_shows_something_of_its_own(page):
+    shown = {}
+    for depth in ("story", "numbers", "formula", "code"):
+        app = AppTest.from_file(str(ROOT / "playground/main.py"), default_timeout=60)
+        app.query_params.update({"v": "1", "depth": depth})
+        app.run().switch_page(str(ROOT / f"pages/{page}.py")).run()
+        assert not app.exception
+        programs = [each.value for each in app.code]
+        shown[depth] = (
+            bool(app.latex),
+            any("def " in each or " = " in each for each in programs if "capture" not in each),
+            any("capture(model" in each for each in programs),
+        )
+    formula, origin, program = zip(*(shown[depth] for depth in ("formula", "numbers", "code")), strict=True)
+    assert formula == (True, False, False)
+    assert origin == (False, True, False)
+    assert program == (False, False, True)
