@@ -4,7 +4,7 @@ import streamlit as st
 
 from playground.head import Head
 from playground.ui.all_heads_controls import pick_all_heads
-from playground.ui.all_heads_views import FORMULAS, below, draw
+from playground.ui.all_heads_views import FORMULAS, draw
 from playground.ui.depth import descend, of_head
 from playground.ui.frame import open_page
 from playground.ui.notes import note
@@ -13,8 +13,8 @@ state, t = open_page("all_heads")
 picture = st.container()
 choice = pick_all_heads(state, t)
 with picture:
-    draw(choice, state, t)
-below(choice, state, t)
+    draw_the_rest = draw(choice, state, t)
+draw_the_rest()
 
 depth = descend(state, t, of_head(Head(state.reading, choice.where, choice.layer, choice.head)))
 if depth == "formula":

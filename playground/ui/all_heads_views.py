@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -60,11 +61,16 @@ FORMULAS: Mapping[str, str] = {
 }
 
 Labels = Mapping[tuple[str, int, int], str]
+Under = Callable[[], None]
 
 
-def draw(choice: Choice, state: Session, t: Translate) -> None:
-    """Draw one of `VIEWS`."""
-    VIEWS[choice.view](choice, state, t)
+def nothing() -> None:
+    """Draw nothing more."""
+
+
+def draw(choice: Choice, state: Session, t: Translate) -> Under:
+    """Draw one of `VIEWS`, and return what draws the rest of it, under the controls."""
+    return VIEWS[choice.view](choice, state, t)
 
 
 def maps_of(
@@ -108,7 +114,7 @@ def maps_of(
     return groups, limit
 
 
-def _grid(choice: Choice, state: Session, t: Translate) -> None:
+def _grid(choice: Choice, state: Session, t: Translate) -> Under:
     config = state.run.config.model
     labels = {
         (where, layer, head): t(f"all_heads.pattern.{pattern}")
@@ -130,6 +136,7 @@ def _grid(choice: Choice, state: Session, t: Translate) -> None:
         t=t,
         theme=state.theme,
     )
+    return partial(measures, choice, state, t)
 
 
 def measures(choice: Choice, state: Session, t: Translate) -> None:
@@ -163,10 +170,10 @@ def told_as(name: str, value: float) -> str:
     return f"{value:.2f}" if name in ("entropy", "distance") else f"{100 * value:.0f} %"
 
 
-def _lines(choice: Choice, state: Session, t: Translate) -> None:
+def _lines(choice: Choice, state: Session, t: Translate) -> Under:
     if not choice.lines:
         st.info(t.markdown("all_heads.lines.choose"), icon=":material/touch_app:")
-        return
+        return nothing
     panels = []
     for each in choice.lines:
         head = Head(state.reading, each.where, each.layer, each.head)
@@ -176,7 +183,7 @@ def _lines(choice: Choice, state: Session, t: Translate) -> None:
             "all_heads.lines.said",
             n=int(kept.sum()),
             all=int((head.hidden == "").sum()),
-            share=f"{100 * float(weights.values[kept].sum()) / max(float(weights.values.sum()), 1e-9):.0f} %",
+            share=f"{100 * float(weights.values[kept].sum()) / max(float(weights.values.sum()), 1e-9):.1f} %",
         )
         panels.append(HeadLines(each.where, name_of(each, t), said, weights, kept))
     head_lines(
@@ -187,9 +194,10 @@ def _lines(choice: Choice, state: Session, t: Translate) -> None:
         t=t,
         theme=state.theme,
     )
+    return nothing
 
 
-def _values(choice: Choice, state: Session, t: Translate) -> None:
+def _values(choice: Choice, state: Session, t: Translate) -> Under:
     head = Head(state.reading, choice.where, choice.layer, choice.head)
     lengths = value_lengths(head["v"], head_w_o(state.subject.model, head))
     weights = head.between_words("weights")
@@ -249,9 +257,10 @@ def _values(choice: Choice, state: Session, t: Translate) -> None:
     ]
     _matrices(blocks, "values", state, t, who=name_of(HeadAt(choice.where, choice.layer, choice.head), t))
     st.caption(t.markdown("all_heads.values.says"))
+    return nothing
 
 
-def _rollout(choice: Choice, state: Session, t: Translate) -> None:
+def _rollout(choice: Choice, state: Session, t: Translate) -> Under:
     layers = [
         Head(state.reading, choice.stack, layer, 0).whole("weights") for layer in range(state.run.config.model.n_layers)
     ]
@@ -282,9 +291,10 @@ def _rollout(choice: Choice, state: Session, t: Translate) -> None:
     ]
     _matrices(blocks, "rollout", state, t, stack=t(f"frame.where.{choice.stack}"), layer=choice.layer)
     st.caption(t.markdown("all_heads.rollout.says"))
+    return nothing
 
 
-def _off(choice: Choice, state: Session, t: Translate) -> None:
+def _off(choice: Choice, state: Session, t: Translate) -> Under:
     config = state.run.config.model
     found = ablated(state.subject, choice.off, choice.way)
     silent = set(choice.off)
@@ -316,6 +326,7 @@ def _off(choice: Choice, state: Session, t: Translate) -> None:
         t=t,
         theme=state.theme,
     )
+    return partial(right_words, found, state, t)
 
 
 def sentences(found: Ablated, state: Session, t: Translate) -> tuple[str, str]:
@@ -334,9 +345,8 @@ def sentences(found: Ablated, state: Session, t: Translate) -> tuple[str, str]:
     )
 
 
-def right_words(choice: Choice, state: Session, t: Translate) -> None:
+def right_words(found: Ablated, state: Session, t: Translate) -> None:
     """Draw the probability of each right word, with all heads and with some off."""
-    found = ablated(state.subject, choice.off, choice.way)
     labels = [t(f"all_heads.off.rows.{part}") for part in found.right.axis("head").labels]
     block = Block(
         found.right.relabelled({"head": labels}),
@@ -349,7 +359,7 @@ def right_words(choice: Choice, state: Session, t: Translate) -> None:
     st.caption(t.markdown("all_heads.off.note_gold" if found.is_gold else "all_heads.off.note_own"))
 
 
-def _shared(choice: Choice, state: Session, t: Translate) -> None:
+def _shared(choice: Choice, state: Session, t: Translate) -> Under:
     config = state.run.config.model
     found = grouping(state.subject, choice.n_kv_heads)
     kind = kind_of(choice.n_kv_heads, config.n_heads)
@@ -383,6 +393,7 @@ def _shared(choice: Choice, state: Session, t: Translate) -> None:
         t=t,
         theme=state.theme,
     )
+    return nothing
 
 
 def _matrices(blocks: list[Block], area: str, state: Session, t: Translate, **values: object) -> None:
@@ -397,7 +408,7 @@ def _matrices(blocks: list[Block], area: str, state: Session, t: Translate, **va
     )
 
 
-VIEWS: Mapping[str, Callable[[Choice, Session, Translate], None]] = {
+VIEWS: Mapping[str, Callable[[Choice, Session, Translate], Under]] = {
     "grid": _grid,
     "lines": _lines,
     "values": _values,
@@ -405,12 +416,3 @@ VIEWS: Mapping[str, Callable[[Choice, Session, Translate], None]] = {
     "off": _off,
     "shared": _shared,
 }
-
-# What stands under a view's picture and controls.
-BELOW: Mapping[str, Callable[[Choice, Session, Translate], None]] = {"grid": measures, "off": right_words}
-
-
-def below(choice: Choice, state: Session, t: Translate) -> None:
-    """Write or draw what belongs to a view and needs no room at the top."""
-    if choice.view in BELOW:
-        BELOW[choice.view](choice, state, t)
