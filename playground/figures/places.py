@@ -411,7 +411,9 @@ def dials(shown: Sequence[Dial], theme: Theme, *, columns: int = 5, height: int 
                 annotations=notes,
                 hovermode="closest",
                 xaxis=axis(theme, range=[-1.3, (columns - 1) * wide + 1.3], **bare),
-                yaxis=axis(theme, range=[-(rows - 1) * high - 1.5, 1.5], scaleanchor="x", **bare),
+                yaxis=axis(
+                    theme, range=[-(rows - 1) * high - 1.5, 1.5], scaleanchor="x", constraintoward="top", **bare
+                ),
             ),
         }
     )

@@ -402,7 +402,7 @@ def _relative(state: Session, t: Translate) -> str:
         "row": row,
         "place": place,
         "shift": shift,
-        "score": f"{float(scores.values[row, place]):.4f}",
+        "score": f"{float(scores.values[row, place]):.4f}".replace("-", "−"),
         "largest": _small(positions.unequal(scores)),
     }
     key = rule if rule == "alibi" else f"{rule}_{whose}" if rule == "rotary" else rule
@@ -522,6 +522,7 @@ def _shuffle(state: Session, t: Translate) -> str:
     model = state.subject.model if own else positions.untrained(rule, config.vocab_size)
     found = positions.shuffle(model, ids, words, order, without=without)
     key = "same" if found.largest < SAME else "other"
+    look = key if order != tuple(range(len(words))) else "alone"
     whose = "without" if without else "own" if own else "untrained"
     limit = largest(found.plain)
     shuffled = " ".join(words[i] for i in order[first:last])
@@ -545,7 +546,7 @@ def _shuffle(state: Session, t: Translate) -> str:
         ),
     ]
     with picture:
-        st.markdown(t.markdown(f"positions.look.shuffle_{key}", text=shuffled, share=_small(100 * found.largest)))
+        st.markdown(t.markdown(f"positions.look.shuffle_{look}", text=shuffled, share=_small(100 * found.largest)))
         matrices(
             blocks,
             layout="row",

@@ -57,6 +57,11 @@ def test_shuffling_changes_nothing_without_positions_and_much_with(app):
     assert visitor.query_params["draw"] == "1"
 
 
+def test_a_single_word_has_no_other_order(app):
+    visitor = app("positions", v="1", aspect="shuffle", run="reverse", text="a")
+    assert not visitor.exception and "has no other order" in said(visitor)
+
+
 def test_alibi_takes_the_mirror_image_for_the_same(app):
     visitor = app("positions", v="1", aspect="shuffle", rule="alibi", order="reversed")
     assert "the very same numbers" in said(visitor) and "Laboratory" in said(visitor)
