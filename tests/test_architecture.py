@@ -130,3 +130,24 @@ def test_a_breach_is_found(tmp_path, monkeypatch, place, source, module):
     floor = floor_of(path)
     assert floor
     assert [breach.split(" imports ")[1] for breach in breaches(path, floor)] == [module]
+
+
+def test_nothing_that_is_read_can_run_code():
+    """A run may come from a stranger: no pickle in any form, and `torch.load` not at all (safetensors are enough)."""
+    forms = frozenset({"pickle", "marshal", "shelve", "dill", "joblib", "torch.load", "numpy.load"})
+    named = [
+        f"{path.relative_to(ROOT)}:{line} imports {module}"
+        for path in sources()
+        for line, module in imports(path)
+        if is_within(module, forms)
+    ]
+    called = [
+        f"{path.relative_to(ROOT)}:{node.lineno} calls {node.func.value.id}.{node.func.attr}"
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and (node.func.value.id, node.func.attr) in {("torch", "load"), ("np", "load"), ("pickle", "loads")}
+    ]
+    assert not named + called
