@@ -6,6 +6,7 @@ and what a browser sends beyond the options is the default. Each applies to the 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 
 import streamlit as st
@@ -17,6 +18,8 @@ from playground.recipe import RunConfig, RunRefused
 from playground.training import RunStatus, available_devices, shared_engine
 from playground.ui.session import Notice, Session
 from playground.ui.show import show
+
+ANSWER = 0.4  # seconds for which a press waits for the worker
 
 # A number speaks for itself; the others have words.
 WORDED = ("task", "positions", "norm_placement", "norm", "activation", "scale_scores", "device")
@@ -169,7 +172,16 @@ def _start(state: Session) -> None:
 def _command(state: Session, run_id: str, name: str) -> None:
     engine = shared_engine()
     commands = {"pause": engine.pause, "resume": engine.resume, "step": engine.step, "stop": engine.stop}
+    before = engine.status(run_id)
     try:
         commands[name](run_id, state.owner)
     except RunRefused as error:
         state.notice = Notice(error.key, error.values)
+        return
+    # The worker mostly answers within a step or two, so what is drawn next already shows it.
+    deadline = time.monotonic() + ANSWER
+    while time.monotonic() < deadline:
+        now = engine.status(run_id)
+        if now.step > before.step if name == "step" else now.state != before.state:
+            return
+        time.sleep(0.01)
