@@ -61,9 +61,8 @@ class Choice:
 
 def pick_all_heads(state: Session, t: Translate) -> Choice:
     """Let the visitor choose a view of all heads, and what it asks for; all of it exists in this model."""
+    view = _segments("heads", VIEWS, state, t, "all_heads.view")
     row = st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="all_heads_pick")
-    with row:
-        view = _segments("heads", VIEWS, state, t, "all_heads.view")
     return PICKERS[view](state, t, row)
 
 

@@ -371,7 +371,7 @@ def _shared(choice: Choice, state: Session, t: Translate) -> Under:
             n=choice.n_kv_heads,
             each=config.n_heads // choice.n_kv_heads,
         )
-        + " "
+        + "  \n"
         + t.markdown(f"all_heads.shared.{whose}", seed=SEED)
     )
     show(

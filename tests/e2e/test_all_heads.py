@@ -163,3 +163,11 @@ def test_the_maps_can_be_saved(visit, ending, tmp_path: Path):
 @pytest.mark.parametrize("size", ["projector", "phone"])
 def test_nothing_is_wider_than_its_window(visit, view, size):
     visit("all_heads", heads=view, size=size, lang="zh", theme="dark")
+
+
+@pytest.mark.parametrize("kv", ["1", "2", "4"])
+def test_shared_keys_and_values_are_drawn(visit, kv):
+    page = visit("all_heads", heads="shared", kv=kv)
+    boxes = page.locator(".js-plotly-plot .scatterlayer .point")
+    expect(boxes).to_have_count(4 + 2 * int(kv))
+    expect(page.locator(".js-plotly-plot .js-line").first).to_be_attached()
