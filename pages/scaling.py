@@ -22,8 +22,8 @@ if depth == "formula":
 elif depth == "story":
     means, numbers, attempt = st.columns([4, 5, 4], gap="large")
     note(means, t("scaling.means.heading"), t.markdown(f"scaling.means.{view}"))
-    if view == "subject":
-        numbers.markdown(measured(state, t))
+    with numbers:
+        st.markdown(measured(state, t)) if view == "subject" else st.latex(formula(view, state.theme))
     note(attempt, t("scaling.try.heading"), t.markdown(f"scaling.try.{view}"))
     with attempt:
         open_training(state, t)

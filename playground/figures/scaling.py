@@ -220,7 +220,7 @@ def _symbols(text: str) -> str:
 
 # Column and row of each panel, as shares of the paper.
 _WIDE = tuple((column, row) for row in ([0.58, 1.0], [0.0, 0.42]) for column in ([0.0, 0.45], [0.55, 1.0]))
-_NARROW = tuple(([0.0, 1.0], row) for row in ([0.79, 1.0], [0.53, 0.74], [0.26, 0.47], [0.0, 0.21]))
+_NARROW = tuple(([0.0, 1.0], row) for row in ([0.82, 1.0], [0.55, 0.73], [0.27, 0.45], [0.0, 0.18]))
 
 
 def _panel(panel: Panel, sizes: Sequence[int], end: str, t: Translate, theme: Theme) -> list[Plain]:

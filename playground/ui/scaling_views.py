@@ -159,7 +159,7 @@ def _drawn(state: Session, t: Translate) -> None:
     with all_of_them:
         show(
             scaling_curves(SIZES, panels, d_k, t, state.theme, height=height),
-            narrow=scaling_curves(SIZES, panels, d_k, t, state.theme, height=2 * height, is_narrow=True),
+            narrow=scaling_curves(SIZES, panels, d_k, t, state.theme, height=9 * height // 4, is_narrow=True),
             key="scaling_curves",
             alt=t("scaling.alt.drawn", d_k=d_k),
             caption=t.markdown("scaling.caption.drawn", queries=N_QUERIES, keys=N_KEYS, seed=seed),
