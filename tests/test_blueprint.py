@@ -12,7 +12,13 @@ from models import ModelConfig, Transformer, capture
 from playground.blueprint import FORMS, NARROW, WIDE, Blueprint, Form, Rect, blueprint
 
 ARCHITECTURES = ("encoder-decoder", "encoder-only", "decoder-only")
-DOORS = {"embeddings": {"stack"}, "positions": set(), "one_head": {"where"}, "layer": {"stack", "part"}, "output": set()}
+DOORS = {
+    "embeddings": {"stack"},
+    "positions": set(),
+    "one_head": {"where"},
+    "layer": {"stack", "part"},
+    "output": set(),
+}
 
 
 def config(**changes: Any) -> ModelConfig:

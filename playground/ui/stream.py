@@ -183,7 +183,7 @@ def laws(config: ModelConfig) -> list[str]:
         "relu": rf"\max(0,\ xW_1{b1})",
         "gelu": rf"\operatorname{{GELU}}(xW_1{b1})",
         "gelu_tanh": rf"\operatorname{{GELU}}(xW_1{b1})",
-        "swiglu": rf"\big(\operatorname{{SiLU}}(xW_{{gate}}) \odot xW_{{value}}\big)",
+        "swiglu": r"\big(\operatorname{SiLU}(xW_{gate}) \odot xW_{value}\big)",
     }[config.activation]
     norm = rf"\operatorname{{{NORM[config.norm]}}}"
     joined = rf"x + \operatorname{{Sublayer}}({norm}(x))"
