@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from models import Edit, attend, capture, causal_mask
-from playground.head import PLACES, Head
+from playground.head import Head
 from playground.labelled import Axis, LabelledArray
 from playground.reading import Reading
 from playground.subject import Subject
@@ -26,14 +26,14 @@ from playground.tasks import PAD
 
 VIEWS = ("batch", "paint", "nowhere", "leak")
 
-# Each mask, and the attention that shows it: a key of `PLACES`.
+# Each mask, and the attention that shows it: a key of `playground.head.PLACES`.
 KINDS: Mapping[str, str] = MappingProxyType(
     {"padding": "encoder", "causal": "decoder", "both": "decoder", "cross": "cross", "window": "decoder"}
 )
 WINDOWS = ("1", "2", "3", "4", "6", "8")  # keys that a query may look at, itself among them
 
 WIDEST = 64  # keys of a painted mask; no task has a longer sentence
-# `decoder.1.self:0-8-3`: an attention, then row by row the cells that differ from the model's own mask, bit c for key c.
+# `decoder.1.self:0-8-3`: an attention, then row by row the cells that differ from the model's mask, bit c for key c.
 PAINT = re.compile(r"(?:encoder|decoder)\.[0-9]{1,4}\.(?:self|cross):[0-9a-f]{1,16}(?:-[0-9a-f]{1,16}){0,63}")
 
 Mask = npt.NDArray[np.bool_]
@@ -100,7 +100,8 @@ def batch_under(subjects: tuple[Subject, Subject], sample: int, kind: str, layer
         subjects: The same model twice, with two sentences.
         sample: Which of them is returned, 0 or 1.
         kind: A key of `KINDS`.
-        layer, head: Whose scores are looked at.
+        layer: Whose scores are looked at.
+        head: The same.
         size: Of the window.
 
     Raises:
@@ -275,12 +276,6 @@ def nowhere(head: Head, row: int) -> tuple[LabelledArray, LabelledArray]:
         LabelledArray("weights", weights.numpy(), (ways, head["weights"].axis("key"))),
         LabelledArray("z", z.numpy(), (ways, head["z"].axis("d_head"))),
     )
-
-
-def sublayer_of(where: str, layer: int) -> str:
-    """Return the name that the tensors of an attention begin with."""
-    stack, part = PLACES[where]
-    return f"{stack}.{layer}.{part}"
 
 
 def _padded(rows: list[list[int]]) -> Tensor:

@@ -44,6 +44,7 @@ PAGES = (
     Page("one_head", "attention", "visibility"),
     Page("blackboard", "attention", "draw"),
     Page("scaling", "attention", "tune"),
+    Page("masks", "attention", "grid_off"),
     Page("all_heads", "attention", "grid_view"),
     Page("layer", "attention", "layers"),
     Page("output", "attention", "match_word"),

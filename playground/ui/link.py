@@ -18,6 +18,8 @@ from models import CHOICES
 from playground.ablation import HEADS, WAYS
 from playground.head import PLACES
 from playground.i18n import LANGUAGES
+from playground.masking import KINDS, PAINT, WINDOWS
+from playground.masking import VIEWS as MASK_VIEWS
 from playground.plan import OPTIONS
 from playground.scaling import ROOT, SIZES, TEMPERATURES
 from playground.scaling import VIEWS as SCALING_VIEWS
@@ -59,6 +61,12 @@ PICKS: Mapping[str, tuple[str, ...] | int | re.Pattern[str]] = MappingProxyType(
         "off": HEADS,
         "way": WAYS,
         "kv": 128,
+        "masks": MASK_VIEWS,
+        "mask": tuple(KINDS),
+        "window": WINDOWS,
+        "sample": ("shorter", "longer"),
+        "paint": PAINT,
+        "leak": ("yes",),
         "board_q": FOUR,
         "board_k": FOUR,
         "board_v": FOUR,

@@ -52,7 +52,7 @@ export function tickStep(size, room) {
 
 /** Why a cell is hidden: "causal", "padding", or "" for a cell that counts. */
 export function reasonAt(block, row, col) {
-  return block.hidden ? { c: "causal", p: "padding" }[block.hidden[row * block.cols.labels.length + col]] ?? "" : "";
+  return block.hidden ? { c: "causal", p: "padding", w: "window", h: "hand" }[block.hidden[row * block.cols.labels.length + col]] ?? "" : "";
 }
 
 /** A block's numbers as rows of cells, with its labels; a hidden cell says why instead of a number. */
@@ -775,7 +775,7 @@ class Picture {
       el("defs", {}, el("linearGradient", { id }, stops.map((t) => el("stop", { offset: t, "stop-color": colour(value(t)) })))),
       el("rect", { x: 0.5, y: 0.5, width: 119, height: 9, rx: 2, fill: `url(#${id})`, stroke: theme.line }),
     ]);
-    const kinds = ["causal", "padding"].filter((kind) => block.hidden?.includes(kind[0]));
+    const kinds = ["causal", "padding", "window", "hand"].filter((kind) => block.hidden?.includes(kind[0]));
     return html("div", { class: "legend" }, [
       html("span", { class: "range" }, [short(value(0)), bar, short(value(1))]),
       kinds.map((kind) =>

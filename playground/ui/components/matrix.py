@@ -28,10 +28,10 @@ Side = Literal["row", "col"]
 Layout = Literal["chain", "row", "single"]
 
 # A letter a cell, "." where it counts: reasons as the browser reads them.
-REASONS: Mapping[str, str] = {"": ".", "causal": "c", "padding": "p"}
+REASONS: Mapping[str, str] = {"": ".", "causal": "c", "padding": "p", "window": "w", "hand": "h"}
 
 # Axes that count words (or heads); the labels of the others are just numbers.
-WORD_AXES = frozenset({"query", "key", "pos", "vocab"})
+WORD_AXES = frozenset({"query", "key", "pos", "vocab", "way"})
 
 # The largest matrix that is drawn: 60 words by 2,000 dimensions. A larger one would make the page slow to load.
 MOST_CELLS = 120_000
@@ -209,7 +209,21 @@ def matrices(
     )
 
 
-WORDS = ("matrix", "keys", "value", "row", "column", "block", "causal", "padding", "back", "next", "save_all")
+WORDS = (
+    "matrix",
+    "keys",
+    "value",
+    "row",
+    "column",
+    "block",
+    "causal",
+    "padding",
+    "window",
+    "hand",
+    "back",
+    "next",
+    "save_all",
+)
 
 
 def _axis(axis: Axis, t: Translate) -> dict[str, Any]:

@@ -275,12 +275,19 @@ export function kept(parentElement, make) {
 }
 const memory = new WeakMap();
 
-/** A hatch for hidden cells: "causal" rises, "padding" falls, so that they are told apart without colour. */
+// What each hatch draws in a tile of 8 by 8 pixels.
+const HATCHES = {
+  causal: "M-2,10 l12,-12 M-2,2 l4,-4 M6,10 l4,-4",
+  padding: "M-2,-2 l12,12 M-2,6 l4,4 M6,-2 l4,4",
+  window: "M4,0 v8",
+  hand: "M-2,10 l12,-12 M-2,-2 l12,12",
+};
+
+/** A hatch for hidden cells, told apart without colour: "causal" rises, "padding" falls, "window" stands, "hand" crosses. */
 export function hatch(id, kind, theme) {
-  const line = kind === "padding" ? "M-2,-2 l12,12 M-2,6 l4,4 M6,-2 l4,4" : "M-2,10 l12,-12 M-2,2 l4,-4 M6,10 l4,-4";
   return el("pattern", { id, width: 8, height: 8, patternUnits: "userSpaceOnUse" }, [
     el("rect", { width: 8, height: 8, fill: theme.surface }),
-    el("path", { d: line, stroke: theme.hidden, "stroke-width": 1.2, fill: "none" }),
+    el("path", { d: HATCHES[kind], stroke: theme.hidden, "stroke-width": 1.2, fill: "none" }),
   ]);
 }
 
