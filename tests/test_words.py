@@ -336,3 +336,10 @@ def test_nothing_is_put_off_and_no_machine_is_named(word):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if left.search(line)
     ]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_no_value_stands_in_code_marks(language):
+    """Values are escaped for Markdown, and between backticks the escapes would be seen."""
+    found = {key: text for key, text in words(language).items() if re.search(r"`[^`]*\{\w+[^`]*`", text)}
+    assert not found
