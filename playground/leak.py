@@ -22,7 +22,7 @@ from playground.tasks import BOS
 LETTERS = tuple("abcdefghij")
 FIRST = 3  # id of the first letter, after padding, beginning and end
 LENGTH = 8
-STEPS = 110
+STEPS = 130
 BATCH = 64
 RATE = 5e-3
 SEED = 0

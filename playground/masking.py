@@ -236,7 +236,8 @@ LARGE = -1e9  # the finite number that stands in for −∞ in much code
 
 def _explicit(q: Tensor, k: Tensor, v: Tensor, low: float) -> Tensor:
     scores = q @ k.mT * q.shape[-1] ** -0.5
-    return scores.masked_fill(torch.ones_like(scores, dtype=torch.bool), low).softmax(dim=-1) @ v
+    weights: Tensor = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool), low).softmax(dim=-1)
+    return weights @ v
 
 
 def _nowhere(q: Tensor, k: Tensor) -> Tensor:
@@ -284,4 +285,4 @@ def _padded(rows: list[list[int]]) -> Tensor:
 
 
 def _narrowed(band: Tensor) -> Callable[[Tensor], Tensor]:
-    return lambda mask: mask & band
+    return lambda mask: torch.logical_and(mask, band)

@@ -66,8 +66,8 @@ def leak_curves(
     ]
     top = 1.15 * max(*masked, *opened)
     lines = [
-        note(name, theme, x=1, y=at / top, xanchor="right", yanchor="bottom")
-        for at, name in zip((chance, least), names[2:], strict=True)
+        note(name, theme, x=x, y=at / top, xanchor=anchor, yanchor="bottom")
+        for at, name, x, anchor in zip((chance, least), names[2:], (1, 0.01), ("right", "left"), strict=True)
     ]
     return Figure(
         {

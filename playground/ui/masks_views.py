@@ -185,10 +185,12 @@ def _nowhere(state: Session, t: Translate) -> None:
     head = chosen_head(state)
     row = min(1, len(head["q"].axes[0]) - 1)
     weights, z = nowhere(head, row)
-    ways = [t(f"masks.way.{name}") for name in weights.axes[0].labels]
-    st.markdown(
-        t.markdown("masks.look.nowhere", word=head["q"].axes[0].labels[row], even=f"{1 / weights.shape[1]:.3f}")
-    )
+    names = weights.axes[0].labels
+    ways = [t(f"masks.way.{name}") for name in names]
+    each = {
+        name: f"{shares.mean():.3g}".replace("nan", "NaN") for name, shares in zip(names, weights.values, strict=True)
+    }
+    st.markdown(t.markdown("masks.look.nowhere", word=head["q"].axes[0].labels[row], **each))
     matrices(
         [
             Block(

@@ -1,10 +1,11 @@
 // A mask under the brush. A stroke begins on a cell, turns it round, and gives every cell that it meets the same; only
 // when it ends does the server hear of it. Keys: arrows walk, Space or Enter turns one cell round, Escape undoes a stroke.
 
+const SAVE = 34; // pixels at the right for the save menu
 const REASON = { c: "causal", p: "padding", h: "hand" };
 
 /** Cells on the straight line from one to another, both included: a fast pointer skips none. */
-export function between_cells([r0, c0], [r1, c1]) {
+export function onTheWay([r0, c0], [r1, c1]) {
   const steps = Math.max(Math.abs(r1 - r0), Math.abs(c1 - c0));
   if (steps === 0) return [[r1, c1]];
   return Array.from({ length: steps + 1 }, (_, i) => [r0 + Math.round(((r1 - r0) * i) / steps), c0 + Math.round(((c1 - c0) * i) / steps)]);
@@ -49,9 +50,10 @@ function draw(view) {
   const [rows, cols] = [data.rows.map(visible), data.cols.map(visible)];
   const type = theme.presenting ? 18 : 14;
   view.width = root.clientWidth;
-  const left = Math.min(Math.max(...rows.map((word) => textWidth(word, type))) + 12, 0.34 * (view.width || 420));
+  const room = (view.width || 420) - SAVE;
+  const left = Math.min(Math.max(...rows.map((word) => textWidth(word, type))) + 12, 0.34 * room);
   const longest = Math.max(...cols.map((word) => textWidth(word, type)));
-  const cell = Math.max(13, Math.min(theme.presenting ? 54 : 46, Math.floor(((view.width || 420) - left - 4) / cols.length)));
+  const cell = Math.max(13, Math.min(theme.presenting ? 54 : 46, Math.floor((room - left - 4) / cols.length)));
   const steep = longest > cell - 4;
   const top = steep ? longest * 0.87 + 14 : type + 12;
   view.at = [Math.min(view.at[0], rows.length - 1), Math.min(view.at[1], cols.length - 1)];
@@ -116,7 +118,7 @@ function draw(view) {
   svg.addEventListener("pointermove", (event) => {
     const to = place(event);
     if (!view.stroke || !to) return;
-    for (const each of between_cells(view.stroke.last, to)) set(each, view.stroke.value);
+    for (const each of onTheWay(view.stroke.last, to)) set(each, view.stroke.value);
     view.stroke.last = to;
     stand(to);
   });
@@ -143,7 +145,7 @@ function draw(view) {
       .map((kind) => html("span", {}, [el("svg", { width: 18, height: 14, "aria-hidden": "true" }, [el("defs", {}, hatch(`brush-${kind}`, kind, theme)), el("rect", { width: 18, height: 14, fill: `url(#brush-${kind})`, stroke: theme.line })]), words[kind]])),
   ]);
   const table = () => [["", ...data.cols], ...data.rows.map((word, row) => [word, ...open.slice(row * cols.length, (row + 1) * cols.length).map(Number)])];
-  root.replaceChildren(html("div", { class: "bench" }, [svg, saveMenu({ words, theme, name: data.filename, svg: () => svg, rows: table, label: data.alt })]), legend, heard);
+  root.replaceChildren(html("div", { class: "bench" }, [html("div", { class: "room" }, svg), saveMenu({ words, theme, name: data.filename, svg: () => svg, rows: table, label: data.alt })]), legend, heard);
   stand(view.at);
   heard.textContent = "";
   if (focused) svg.focus({ preventScroll: true });
