@@ -235,7 +235,7 @@ LARGE = -1e9  # the finite number that stands in for −∞ in much code
 
 
 def _explicit(q: Tensor, k: Tensor, v: Tensor, low: float) -> Tensor:
-    scores = q @ k.mT * q.shape[-1] ** -0.5
+    scores: Tensor = q @ k.mT * q.shape[-1] ** -0.5
     weights: Tensor = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool), low).softmax(dim=-1)
     return weights @ v
 
