@@ -2,11 +2,14 @@
 
 import streamlit as st
 
+from playground.head import Head
 from playground.home import best_head, cross_attention, shown_as, turning_word, verdict
 from playground.ui.components.architecture import architecture, attention_lines
 from playground.ui.components.matrix import Block, matrices
 from playground.ui.controls import pick_cross_head, pick_example
+from playground.ui.depth import descend, of_head
 from playground.ui.frame import open_page
+from playground.ui.steps import equation
 
 state, t = open_page("home")
 subject = state.subject
@@ -59,3 +62,9 @@ with words:
             t.markdown("home.caution"),
         )
         st.caption(" ".join(said))
+
+if crosses and not state.present:
+    depth = descend(state, t, of_head(Head(state.reading, "cross", layer, head)))
+    if depth == "formula":
+        st.latex(equation(state.theme))
+        st.caption(t.markdown("one_head.source"))

@@ -113,6 +113,19 @@ def test_a_page_opens_with_any_model(app, store, made, monkeypatch, page, config
     check(app(page, v="1", run=made[config], lang=language), page, language)
 
 
+@pytest.mark.parametrize("config", ["wide", "deep"])
+@pytest.mark.parametrize("page", [page.name for page in PAGES])
+def test_no_page_is_heavy_even_with_the_largest_models(app, store, made, monkeypatch, page, config):
+    """What a browser is sent: at most 5 MB for one element, and 20 MB for a page."""
+    monkeypatch.setenv("PLAYGROUND_RUNS", str(store.root))
+    task = TASKS["english-chinese"]
+    longest = max(task.heldout, key=lambda example: len(example.src))
+    visitor = app(page, v="1", run=made[config], text=" ".join(longest.src))
+    sizes = [proto.ByteSize() for each in visitor if (proto := getattr(each, "proto", None)) is not None]
+    assert max(sizes) <= 5e6
+    assert sum(sizes) <= 20e6
+
+
 @pytest.mark.parametrize("page", [page.name for page in PAGES])
 def test_a_page_opens_with_the_shortest_sentence_and_the_longest(app, page):
     task = TASKS["reverse"]
