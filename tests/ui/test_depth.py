@@ -76,7 +76,9 @@ def test_what_was_pinned_in_another_picture_is_let_go(state, where):
     assert cell(state, blocks, where, 2) is None
 
 
-@pytest.mark.parametrize("page", ["home", "one_head", "layer", "output", "embeddings", "scaling", "positions", "all_heads", "masks"])
+@pytest.mark.parametrize(
+    "page", ["home", "one_head", "layer", "output", "embeddings", "scaling", "positions", "all_heads", "masks"]
+)
 def test_each_depth_of_a_page_shows_something_of_its_own(page):
     shown = {}
     for depth in ("story", "numbers", "formula", "code"):
