@@ -63,3 +63,18 @@ def test_the_picture_begins_near_the_top_and_fits(visit, size, view):
     assert box is not None and window is not None
     assert size == "phone" or box["y"] < 260
     assert box["x"] >= 0 and box["x"] + box["width"] <= window["width"]
+
+
+def test_a_finger_paints(visit):
+    page = visit("masks", v="1", masks="paint", size="phone")
+    page.locator(".board").scroll_into_view_if_needed()
+    (x0, y0), (x1, y1) = cell(page, 2, 1), cell(page, 2, 4)
+    finger = page.context.new_cdp_session(page)
+    for kind, points in (
+        ("touchStart", [{"x": x0, "y": y0}]),
+        ("touchMove", [{"x": (x0 + x1) / 2, "y": y0}]),
+        ("touchMove", [{"x": x1, "y": y1}]),
+        ("touchEnd", []),
+    ):
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    expect(page).to_have_url(re.compile(r"paint=decoder\.1\.cross(:|%3A)0-0-1e"))
