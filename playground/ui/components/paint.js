@@ -53,8 +53,11 @@ function draw(view) {
   const room = (view.width || 420) - SAVE;
   const left = Math.min(Math.max(...rows.map((word) => textWidth(word, type))) + 12, 0.34 * room);
   const longest = Math.max(...cols.map((word) => textWidth(word, type)));
-  const cell = Math.max(13, Math.min(theme.presenting ? 54 : 46, Math.floor((room - left - 4) / cols.length)));
-  const steep = longest > cell - 4;
+  const fitting = (width) => Math.max(13, Math.min(theme.presenting ? 54 : 46, Math.floor(width / cols.length)));
+  const steep = longest > fitting(room - left - 4) - 4;
+  // A word that leans stands out over the last column by half its length.
+  const out = steep ? textWidth(cols.at(-1), type) * 0.5 : 0;
+  const cell = fitting(room - left - 4 - Math.max(0, out - 8));
   const top = steep ? longest * 0.87 + 14 : type + 12;
   view.at = [Math.min(view.at[0], rows.length - 1), Math.min(view.at[1], cols.length - 1)];
   const before = Array.from(data.hidden, (letter) => letter === ".");
@@ -81,7 +84,7 @@ function draw(view) {
     }
   }
   const cursor = el("rect", { class: "cursor", "data-passing": "", width: cell, height: cell, rx: 3, fill: "none", stroke: theme.focus, "stroke-width": 3 });
-  const size = [left + cols.length * cell + 2 + (steep ? longest * 0.5 : 0), top + rows.length * cell + 2];
+  const size = [left + cols.length * cell + 2 + out, top + rows.length * cell + 2];
   const svg = el("svg", { class: "board", role: "application", tabindex: 0, "aria-label": `${data.alt}. ${words.keys}`, width: size[0], height: size[1], viewBox: `0 0 ${size[0]} ${size[1]}` }, [
     el("defs", {}, ["causal", "padding", "hand"].map((kind) => hatch(`paint-${kind}`, kind, theme))),
     rows.map((word, row) => el("text", { x: left - 6, y: top + (row + 0.5) * cell + type * 0.35, "text-anchor": "end", "font-size": type, fill: theme.query }, word)),
