@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from playground.ui.depth import descend, of_head
+from playground.ui.depth import descend, dig
 from playground.ui.frame import open_page
 from playground.ui.notes import note
 from playground.ui.scaling_controls import open_training, pick_view
@@ -13,9 +13,13 @@ picture = st.container()
 view = pick_view(state, t)
 control(view, state, t)
 with picture:
-    draw(view, state, t)
+    drawn = draw(view, state, t)
 
-depth = descend(state, t, of_head(chosen_head(state), "scores") if view == "subject" else None)
+if drawn is None:
+    depth = descend(state, t, None)
+else:
+    head = chosen_head(state)
+    depth = dig(state, t, *drawn, named=("scores_divided", *head.sharpest()), head=head.index)
 if depth == "formula":
     st.latex(formula(view, state.theme))
     st.caption(t.markdown(f"scaling.source.{view}"))

@@ -22,13 +22,12 @@ VIEWS = {"embeddings": "table", "masks": "masks", "scaling": "scaling", "positio
 
 # Computed from tensors of the pass by a measure, which has tests of its own.
 DERIVED = re.compile(
-    r"(softmax|cosine|mean|rollout)\(.*\)|length|operands|‖v W_O‖|‖weight · v W_O‖"
+    r"(softmax|scaled|cosine|mean|rollout)\(.*\)|length|operands|‖v W_O‖|‖weight · v W_O‖"
     r"|(tgt_)?embedding"  # the weights themselves
 )
 
 # Another pass or a laboratory, and said to be one on the page.
 DECLARED = {
-    ("scaling", "subject"): {"raw_scores"},  # multiplied by a scale of the reader's choice
     ("positions", "rotation"): {"turn_rows", "before", "product", "after", "left"},
     ("positions", "relative"): {"offset"},
     ("positions", "shuffle"): {"memory"},  # of the shuffled sentence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import sqrt
+from typing import Any
 
 import streamlit as st
 
@@ -32,9 +33,13 @@ FORMULAS: Mapping[str, str] = {
 WORDS = 8  # of the vocabulary that stand alone where the next one is drawn
 
 
-def draw(view: str, state: Session, t: Translate) -> None:
-    """Draw one of `playground.scaling.VIEWS`."""
-    PICTURES[view](state, t)
+# The matrices of a picture and what was clicked in them, where their numbers are of the subject's pass.
+Drawn = tuple[list[Block], Mapping[str, Any]]
+
+
+def draw(view: str, state: Session, t: Translate) -> Drawn | None:
+    """Draw one of `playground.scaling.VIEWS`; return what can be gone down into, if anything can."""
+    return PICTURES[view](state, t)
 
 
 def control(view: str, state: Session, t: Translate) -> None:
@@ -76,18 +81,24 @@ def chosen_head(state: Session) -> Head:
     return Head(state.reading, where, layer, index)
 
 
-def _subject(state: Session, t: Translate) -> None:
+def _subject(state: Session, t: Translate) -> Drawn:
     """Draw the same raw scores through softmax, not divided above, divided below."""
     head, d_head = chosen_head(state), state.run.config.model.d_head
     blocks = []
     limit = largest(head.rescored(1.0))
+    # The model's own way is shown as it stands in the pass; the other is worked out from its raw scores.
+    own = "divided" if state.run.config.model.scale_scores else "undivided"
+    bare = {"undivided"} if "bias" not in head else set()
     for name, scale, law, symbol in (
         ("undivided", 1.0, UNSCALED_LAW, "{query:Q} {key:K}^T"),
         ("divided", d_head**-0.5, LAW, "{query:Q} {key:K}^T / √d_k"),
     ):
+        scores = head["scores"] if name == own else head["raw_scores"] if name in bare else None
+        if scores is None:
+            scores = head.rescored(scale).renamed(f"scaled({head.sublayer}.raw_scores)")
         blocks += [
             Block(
-                head.rescored(scale),
+                scores,
                 id=f"scores_{name}",
                 title=t(f"scaling.scores.{name}"),
                 formula=symbol + (" + b" if "bias" in head else ""),
@@ -95,7 +106,7 @@ def _subject(state: Session, t: Translate) -> None:
                 hidden=head.hidden,
             ),
             Block(
-                head.rescaled(scale),
+                head["weights"] if name == own else head.rescaled(scale),
                 id=f"weights_{name}",
                 title=t(f"scaling.weights.{name}"),
                 formula=law,
@@ -108,15 +119,17 @@ def _subject(state: Session, t: Translate) -> None:
     scaled, unscaled = (f"{largest_weight(blocks[i].array):.2f}" for i in (3, 1))
     root = f"√{d_head} = {sqrt(d_head):.3g}"
     st.markdown(t.markdown("scaling.look.subject", root=root, scaled=scaled, unscaled=unscaled))
-    matrices(
+    clicked = matrices(
         blocks,
         layout="row",
         alt=t("scaling.alt.subject", layer=head.layer, head=head.index),
         filename=t("scaling.file"),
         key="scaling_subject",
+        picks=True,
         t=t,
         theme=state.theme,
     )
+    return blocks, clicked
 
 
 def _drawn(state: Session, t: Translate) -> None:
@@ -224,7 +237,7 @@ def _temperature(state: Session, t: Translate) -> None:
             )
 
 
-PICTURES: Mapping[str, Callable[[Session, Translate], None]] = {
+PICTURES: Mapping[str, Callable[[Session, Translate], Drawn | None]] = {
     "subject": _subject,
     "drawn": _drawn,
     "temperature": _temperature,
