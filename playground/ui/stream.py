@@ -326,5 +326,5 @@ class _Layer:
 
 def _position_law(config: ModelConfig) -> str:
     if config.positions == "sinusoidal":
-        return "PE(pos, 2i) = sin(pos / 10000^(2i/d_model)),  PE(pos, 2i+1) = cos(…)"
+        return "sin, cos(pos / 10000^(2i/d_model))"
     return "P[pos]"
