@@ -209,15 +209,15 @@ def test_the_glossary_says_what_each_axis_is():
     assert table == {axis for axes in AXES.values() for axis in axes}
 
 
-def test_the_readme_names_every_page():
+def test_the_readme_names_every_page_once():
     from playground.i18n import Translate
     from playground.ui.frame import PAGES
 
     for document, language in (("README.md", "en"), ("README.zh.md", "zh")):
         heading = {"en": "## Pages", "zh": "## 页面"}[language]
-        table = {row[0].strip("*"): row for row in rows(read(document), heading)}
+        table = [row[0].strip("*") for row in rows(read(document), heading)]
         t = Translate(language)
-        assert list(table) == [t(f"{page.name}.title") for page in PAGES], document
+        assert table == [t(f"{page.name}.title") for page in PAGES], document
 
 
 # --- Numbers and versions --------------------------------------------------------------------------------------------
