@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from playground.figures.sheet import Figure, Plain, axis, layout, literal, note, numbers
+from playground.figures.sheet import Figure, Plain, axis, layout, literal, note, numbers, percent
 from playground.figures.theme import Theme
 from playground.i18n import Translate
 
@@ -147,7 +147,7 @@ def training_plain(
     ]
     last = {
         "loss": f"{smooth[-1]:.2f}" if len(smooth) else "",
-        "exact_match": f"{exact[-1, 1]:.0%}" if len(exact) else "",
+        "exact_match": percent(exact[-1, 1]) if len(exact) else "",
         "learning_rate": f"{history.learning_rate[-1]:.2g}" if len(step) else "",
         "grad_norm": f"{history.grad_norm[-1]:.2g}" if len(step) else "",
     }

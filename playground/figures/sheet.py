@@ -41,6 +41,13 @@ def literal(text: str) -> str:
     return visible(text).translate(_MARKUP)
 
 
+def percent(share: float) -> str:
+    """Return a share of 0–1 in percent: `100%` only if it is all, `0%` only if it is none."""
+    if share in (0, 1) or 0.01 <= share < 0.99:
+        return f"{share:.0%}"
+    return f"{min(max(share, 0.001), 0.999):.1%}"
+
+
 def numbers(values: npt.NDArray[Any]) -> Plain:
     """Return numbers as plotly.js reads them packed: float32, little-endian, in base64. NaN leaves a gap."""
     packed = np.ascontiguousarray(values, dtype="<f4")

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from playground.figures.leak import leak_curves
+from playground.figures.sheet import percent
 from playground.head import PLACES, Head
 from playground.home import best_head
 from playground.i18n import Translate
@@ -231,8 +232,8 @@ def _leak(state: Session, t: Translate) -> None:
             "masks.look.leak",
             last=f"{both.open.loss[-10:].mean():.2f}",
             chance=f"{CHANCE:.2f}",
-            along=f"{both.open.along:.0%}",
-            alone=f"{both.open.alone:.0%}",
+            along=percent(both.open.along),
+            alone=percent(both.open.alone),
         )
     )
     picture, samples = st.columns([58, 42], gap="medium")
@@ -266,7 +267,8 @@ def _leak(state: Session, t: Translate) -> None:
 def _table(masked: Learnt, opened: Learnt, wanted: tuple[str, ...], t: Translate) -> str:
     lines = [f"| | {t('masks.leak.masked')} | {t('masks.leak.open')} |", "|---|---|---|"]
     for name in ("along", "alone"):
-        lines.append(f"| {t(f'masks.leak.{name}')} | {getattr(masked, name):.0%} | {getattr(opened, name):.0%} |")
+        shares = [percent(getattr(each, name)) for each in (masked, opened)]
+        lines.append(f"| {t(f'masks.leak.{name}')} | {' | '.join(shares)} |")
     lines.append(f"| {t('masks.leak.honest')} | {masked.honest:.2f} | {opened.honest:.2f} |")
     for i, text in enumerate(wanted):
         lines.append(f"| {t('masks.leak.wanted', text=text)} | | |")

@@ -22,6 +22,7 @@ from playground.figures.places import (
     wavelengths,
     waves,
 )
+from playground.figures.sheet import percent
 from playground.i18n import Translate
 from playground.labelled import Axis, LabelledArray
 from playground.positions import ADDED, RULES
@@ -580,8 +581,8 @@ def _longer(state: Session, t: Translate) -> str:
                 rule=t(f"positions.rule.{rule}"),
                 trained=measured.trained,
                 longest=2 * measured.trained,
-                at_trained=f"{shares[measured.trained] or 0.0:.0%}",
-                at_twice=f"{twice or 0.0:.0%}",
+                at_trained=percent(shares[measured.trained] or 0.0),
+                at_twice=percent(twice or 0.0),
             )
         )
         show(

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from playground.figures.curves import History, training_plain
+from playground.figures.sheet import percent
 from playground.i18n import Translate, literal
 from playground.labelled import Axis, LabelledArray
 from playground.plan import planned_rates
@@ -196,7 +197,7 @@ def _before_or_after(state: Session, t: Translate) -> None:
     share = run.exact_match[-1][1] if run.exact_match else 0.0
     said = "learnt" if share >= LEARNT else "ended"
     seconds = f"{status.seconds:.0f}"
-    st.markdown(t.markdown(f"train.{said}", share=f"{share:.0%}", step=f"{status.step:,}", seconds=seconds))
+    st.markdown(t.markdown(f"train.{said}", share=percent(share), step=f"{status.step:,}", seconds=seconds))
 
 
 def _message(status: RunStatus, t: Translate) -> None:

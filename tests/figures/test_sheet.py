@@ -12,7 +12,7 @@ import pytest
 
 from playground.figures.curves import History, noam, noam_plain, training_curves, training_plain
 from playground.figures.heatmap import heatmap, heatmap_plain
-from playground.figures.sheet import literal, numbers, plain, scale
+from playground.figures.sheet import literal, numbers, percent, plain, scale
 from playground.figures.theme import DARK, LIGHT
 from playground.i18n import Translate
 from playground.labelled import Axis, LabelledArray
@@ -144,3 +144,11 @@ def test_the_scale_is_that_of_the_components():
     command = [node, "--input-type=module", "-e", f"{script}\n{ask}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == [colour for _, colour in scale(LIGHT, "weights")]
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [(1, "100%"), (0.9996, "99.9%"), (0.996, "99.6%"), (0.93, "93%"), (0.004, "0.4%"), (1e-5, "0.1%"), (0, "0%")],
+)
+def test_all_and_none_are_said_only_where_they_are_so(share, said):
+    assert percent(share) == said
