@@ -25,6 +25,10 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 
 
+# Fields that configurations of before have not got: theirs are the defaults.
+LATER = frozenset({"causal", "residual"})
+
+
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
     """Sizes and choices of a Transformer. The defaults are the paper's base model.
@@ -45,6 +49,9 @@ class ModelConfig:
         norm_eps: Added to the variance, inside the root.
         activation: Of the feed-forward network; `gelu_tanh` is the approximation that GPT-2 uses.
         scale_scores: Whether scores are divided by √d_head.
+        causal: Whether a decoder's position is kept from looking at later ones. Without, it learns to copy what it is
+            asked for, and nothing of it can be cached.
+        residual: Whether a sublayer's output is added to what it read, rather than put in its place.
         attention_bias: Whether the four projections of an attention add a bias.
         ffn_bias: Whether the projections of a feed-forward network do.
         embed_scale: Whether embeddings are multiplied by √d_model.
@@ -86,6 +93,8 @@ class ModelConfig:
     dropout: float = 0.1
     rope_theta: float = 10000.0
     pad_id: int = 0
+    causal: bool = True
+    residual: bool = True
 
     def __post_init__(self) -> None:
         follows = {"n_kv_heads": self.n_heads, "final_norm": self.norm_placement == "pre"}
@@ -161,12 +170,13 @@ class ModelConfig:
         """Return the configuration that `to_dict` wrote.
 
         Raises:
-            ValueError: If it is no table, a field is missing or unknown, or a value is refused.
+            ValueError: If it is no table, a field is missing that is not in `LATER`, one is unknown, or a value is
+                refused.
         """
         if not isinstance(plain, dict):
             raise ValueError(f"a model's configuration is a table, but got {type(plain).__name__}")
         names = {field.name for field in fields(cls)}
-        if missing := sorted(names - plain.keys()):
+        if missing := sorted(names - plain.keys() - LATER):
             raise ValueError(f"the model's configuration lacks {', '.join(missing)}")
         if unknown := sorted(str(name) for name in plain.keys() - names):
             raise ValueError(f"the model's configuration has unknown fields: {', '.join(unknown)}")

@@ -36,6 +36,8 @@ def greedy(
 ) -> Iterator[Step]:
     """Write the likeliest token, the lowest id of equals, again and again.
 
+    What was read is kept in a cache; a decoder without a causal mask reads everything again for every token.
+
     Args:
         model: With a decoder. Its mode does not matter, and is left as it was.
         src: The source, `[batch, pos]`; of a decoder alone, the beginning that it continues, padded on either side.
@@ -54,7 +56,9 @@ def greedy(
         raise ValueError("a model that is encoder-only writes nothing: greedy decoding needs a decoder")
     if max_len is not None and max_len < 1:
         raise ValueError(f"max_len is 1 or more, but got {max_len}")
-    cache = KVCache.empty(config, src.shape[0], device=src.device, dtype=model.embedding.dtype)
+    cache = None
+    if config.causal:
+        cache = KVCache.empty(config, src.shape[0], device=src.device, dtype=model.embedding.dtype)
     finished = torch.zeros(src.shape[0], dtype=torch.bool, device=src.device)
     memory = src_mask = None
     if config.architecture == "encoder-decoder":
@@ -77,4 +81,4 @@ def greedy(
         yield Step(index, token, last, finished)
         if bool(finished.all()):
             return
-        given = token[:, None]
+        given = token[:, None] if cache is not None else torch.cat([given, token[:, None]], dim=1)

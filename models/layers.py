@@ -46,6 +46,10 @@ class Dropout(nn.Module):
             return residual + out
         return torch.addcmul(residual, out, self._kept(out), value=self._gain)
 
+    def replace(self, residual: Tensor, out: Tensor) -> Tensor:
+        """Return dropout(out): the residual goes no further."""
+        return self.forward(out)
+
     @property
     def _threshold(self) -> int:
         return min(round(self.share * _LANE), _LANE - 1)
@@ -66,7 +70,7 @@ class Dropout(nn.Module):
 
 
 class PostNorm(nn.Module):
-    """norm(x + sublayer(x)): the sublayer reads the residual stream itself.
+    """norm(x + sublayer(x)): the sublayer reads the residual stream itself. Without residual: norm(sublayer(x)).
 
     Source: Vaswani et al. 2017, section 3.1.
     """
@@ -74,7 +78,7 @@ class PostNorm(nn.Module):
     def __init__(self, config: ModelConfig, dropout: Dropout) -> None:
         super().__init__()
         self.norm = NORMS[config.norm](config.d_model, config.norm_eps)
-        self.dropout = dropout
+        self.joined = dropout.add if config.residual else dropout.replace
 
     def read(self, x: Tensor, tap: Tap) -> Tensor:
         """Return what the sublayer reads; the tap sees it as `input`."""
@@ -82,11 +86,11 @@ class PostNorm(nn.Module):
 
     def write(self, x: Tensor, out: Tensor, tap: Tap) -> Tensor:
         """Return the residual stream after the sublayer said `out`; the tap sees the sum as `added`."""
-        return self.norm(tap("added", self.dropout.add(x, out)))  # type: ignore[no-any-return]
+        return self.norm(tap("added", self.joined(x, out)))  # type: ignore[no-any-return]
 
 
 class PreNorm(PostNorm):
-    """x + sublayer(norm(x)): the residual stream is never normalised on its way.
+    """x + sublayer(norm(x)): the residual stream is never normalised on its way. Without: sublayer(norm(x)).
 
     Source: Xiong et al. 2020, On Layer Normalization in the Transformer Architecture.
     """
@@ -97,7 +101,7 @@ class PreNorm(PostNorm):
 
     def write(self, x: Tensor, out: Tensor, tap: Tap) -> Tensor:
         """Return the residual stream after the sublayer said `out`; the tap sees it as `added`."""
-        return tap("added", self.dropout.add(x, out))
+        return tap("added", self.joined(x, out))
 
 
 PLACEMENTS: Mapping[str, type[PostNorm]] = MappingProxyType({"post": PostNorm, "pre": PreNorm})

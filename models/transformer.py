@@ -163,6 +163,8 @@ class Transformer(nn.Module):
         """
         if self.decoder is None:
             raise ValueError("a model that is encoder-only has no decoder")
+        if cache is not None and not self.config.causal:
+            raise ValueError("without a causal mask every token changes what the ones before it are: nothing is kept")
         if (memory is None) != (self.encoder is None):
             raise ValueError(
                 "a decoder beside an encoder needs its memory"
@@ -173,8 +175,11 @@ class Transformer(nn.Module):
         inner = tap.within("decoder")
         embedding = self.embedding if self.tgt_embedding is None else self.tgt_embedding
         x = self._embed(self.decoder, embedding, tgt, where[:, -tgt.shape[1] :], inner)
+        parts = {"padding": real[:, None, None]}
+        if self.config.causal:
+            parts["causal"] = causal_mask(tgt.shape[1], real.shape[1], device=tgt.device)
         view = View(
-            {"padding": real[:, None, None], "causal": causal_mask(tgt.shape[1], real.shape[1], device=tgt.device)},
+            parts,
             bias=self.positions.bias(where[:, -tgt.shape[1] :], where),
             turn=self.positions.turn(where[:, -tgt.shape[1] :]),
         )

@@ -37,7 +37,8 @@ if depth == "formula":
     st.caption(t.markdown("layer.source.text"))
 elif depth == "story":
     means, counts, attempt = st.columns([5, 4, 4], gap="large")
-    said = [t.markdown(f"layer.means.{about}") for about in (stack, config.norm_placement)]
+    joins = "adds" if config.residual else "replaces"
+    said = [t.markdown(f"layer.means.{about}") for about in (stack, joins, config.norm_placement)]
     note(means, t("layer.means.heading"), *said)
     with counts:
         weights = layer_weights(state.subject.model, stack)

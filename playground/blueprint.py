@@ -338,6 +338,10 @@ class _Draft:
             self.stand(name, "feed_forward", form.feed_forward, gap, f"{tensor}.hidden", "layer", True, sizes=sizes)
         else:
             self.attention(name, f"{tensor}.weights")
+        if not config.residual:
+            if not before:
+                self.stand(f"{name}.norm", "norm", form.norm, CLOSE, f"{stack}.{{layer}}.{result}", "layer", True)
+            return
         if before:
             middle = self.level + CLOSE + CIRCLE / 2
             target = self.circle(f"{name}.add", middle, f"{stack}.{{layer}}.{result}", "layer", repeated=True)

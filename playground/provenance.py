@@ -532,6 +532,9 @@ def _input(cell: _Cell) -> Origin:
 
 def _added(cell: _Cell) -> Origin:
     code = 'return tap("added"' if cell.is_pre else 'return self.norm(tap("added"'
+    if not cell.model.config.residual:
+        place = {"pos": cell.row, "d_model": cell.at["d_model"]}
+        return cell.copied(cell.near("out"), code=code, file="layers.py", **place)
     return _summed(cell, (_before(cell), cell.near("out")), code=code, file="layers.py")
 
 

@@ -32,6 +32,7 @@ CONFIGS = [
         ARCHITECTURES, ("post", "pre"), ("sinusoidal", "rotary", "none"), (False, True)
     )
 ]
+CONFIGS += [config(norm_placement=placement, residual=False, causal=False) for placement in ("post", "pre")]
 
 
 def said(value: object) -> str:
@@ -39,7 +40,8 @@ def said(value: object) -> str:
     if isinstance(value, Form):
         return value.name
     assert isinstance(value, ModelConfig)
-    parts = (value.architecture, value.norm_placement, value.positions, "embed_norm" if value.embed_norm else "")
+    rest = ("embed_norm" if value.embed_norm else "", "" if value.residual else "no-residual")
+    parts = (value.architecture, value.norm_placement, value.positions, *rest)
     return " ".join(filter(None, parts))
 
 
@@ -119,6 +121,12 @@ def test_every_block_is_a_door(model):
         page, picks = drawing.door(block.name, 1)
         assert picks.get("layer") == (1 if block.repeated else None)
         assert picks.keys() - {"layer"} == DOORS[page]
+
+
+def test_without_residual_no_arrow_goes_around_a_sublayer():
+    for placement in ("post", "pre"):
+        assert any(arrow.skip for arrow in blueprint(config(norm_placement=placement)).arrows)
+        assert not any(arrow.skip for arrow in blueprint(config(norm_placement=placement, residual=False)).arrows)
 
 
 def test_figure_1_of_the_paper():

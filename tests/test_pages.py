@@ -43,6 +43,7 @@ CONFIGS = {
     "no-positions": {"positions": "none", "activation": "gelu"},
     "learned": {"positions": "learned", "activation": "gelu_tanh"},
     "alibi": {"positions": "alibi", "n_kv_heads": 2},
+    "open": {"causal": False, "residual": False},
 }
 
 

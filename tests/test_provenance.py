@@ -33,6 +33,8 @@ VARIANTS = {
     },
     "gqa-normed-tanh": {"n_heads": 6, "n_kv_heads": 2, "embed_norm": True, "activation": "gelu_tanh"},
     "encoder-only": {"architecture": "encoder-only"},
+    "open-no-residual": {"causal": False, "residual": False},
+    "pre-no-residual": {"norm_placement": "pre", "residual": False},
     "decoder-only": {"architecture": "decoder-only", "positions": "none", "norm_placement": "pre"},
 }
 

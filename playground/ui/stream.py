@@ -186,9 +186,10 @@ def laws(config: ModelConfig) -> list[str]:
         "swiglu": r"\big(\operatorname{SiLU}(xW_{gate}) \odot xW_{value}\big)",
     }[config.activation]
     norm = rf"\operatorname{{{NORM[config.norm]}}}"
-    joined = rf"x + \operatorname{{Sublayer}}({norm}(x))"
+    before = "x + " if config.residual else ""
+    joined = rf"{before}\operatorname{{Sublayer}}({norm}(x))"
     if config.norm_placement == "post":
-        joined = rf"{norm}(x + \operatorname{{Sublayer}}(x))"
+        joined = rf"{norm}({before}\operatorname{{Sublayer}}(x))"
     return [rf"\operatorname{{FFN}}(x) = {act}\,W_2{b2}", joined]
 
 
@@ -295,18 +296,20 @@ class _Layer:
             words=f"{part}_out",
             stage=stage,
         )
-        both = (Operand(stream, row="row", col="col"), Operand(f"{part}_out", row="row", col="col"))
-        total = f"{{residual:x}} + {short}({norm if pre else '{residual:x}'})"
+        parts = (Operand(stream, row="row", col="col"), Operand(f"{part}_out", row="row", col="col"))
+        total = f"{short}({norm if pre else '{residual:x}'})"
+        if self.config.residual:
+            total = f"{{residual:x}} + {total}"
         added = result if pre else f"{part}_added"
         self.add(
             added,
             self[result if pre else f"{part}.added"],
             "residual",
-            *both,
-            symbol="+",
+            *(parts if self.config.residual else parts[1:]),
+            symbol="+" if self.config.residual else "=",
             formula=total,
             joined="+",
-            words="added",
+            words="added" if self.config.residual else "replaced",
             stage=stage,
         )
         if not pre:

@@ -42,6 +42,8 @@ def _variants() -> Iterator[dict[str, Any]]:
     for index, (architecture, positions) in enumerate(product(CHOICES["architecture"], POSITIONS)):
         for part in (parts[index % len(parts)], parts[(index + 1) % len(parts)]):
             yield {"architecture": architecture, "positions": positions, **part}
+    for placement in CHOICES["norm_placement"]:
+        yield {"architecture": "encoder-decoder", "norm_placement": placement, "residual": False}
 
 
 VARIANTS = list(_variants())

@@ -5,6 +5,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from models import CHOICES, ModelConfig
+from models.config import LATER
 from tests.models.examples import SMALL, VARIANTS, name_of, small
 
 
@@ -77,6 +78,13 @@ def test_a_stored_configuration_is_checked(change, message):
     change(plain)
     with pytest.raises(ValueError, match=message):
         ModelConfig.from_dict(plain)
+
+
+def test_what_configurations_of_before_have_not_got_is_the_default():
+    plain = ModelConfig(**SMALL, causal=False).to_dict()
+    for name in LATER:
+        del plain[name]
+    assert ModelConfig.from_dict(plain) == ModelConfig(**SMALL)
 
 
 @pytest.mark.parametrize("plain", [None, [], "d_model", 3])

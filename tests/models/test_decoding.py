@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from models import POSITIONS, greedy
+from models import POSITIONS, KVCache, greedy
 from tests.models.examples import SRC, small
 
 MANY = torch.tensor([[3, 4, 5, 6, 2], [7, 2, 0, 0, 0], [8, 9, 3, 2, 0]])
@@ -46,6 +46,14 @@ def test_greedy_writes_what_full_passes_write(positions, seed):
         real = MANY[row : row + 1, : int((MANY[row] != 0).sum())]
         alone = written(model, real, max_len=9)
         assert torch.equal(alone[0], expected[row, : alone.shape[1]])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_a_causal_mask_everything_is_read_again_for_every_token(seed):
+    model = speaking(seed, causal=False)
+    assert torch.equal(written(model, MANY, max_len=9), by_full_passes(model, MANY, 9))
+    with pytest.raises(ValueError, match="nothing is kept"):
+        model.decode(SRC, model.encode(SRC), cache=KVCache.empty(model.config, 1))
 
 
 def test_a_step_says_what_it_chose_from():

@@ -82,7 +82,24 @@ def test_the_future_does_not_leak(choices):
         changed[0, j] = 9
         after = logits(changed)
         assert torch.equal(after[:, :j], before[:, :j])
-        assert (after[:, j] - before[:, j]).abs().max() > 1e-4
+        assert (after[:, j] - before[:, j]).abs().max() > (1e-4 if model.config.residual else 0)
+
+
+def test_the_future_leaks_without_a_causal_mask():
+    model = small(causal=False)
+    changed = TGT.clone()
+    changed[0, 2] = 9
+    assert (model(SRC, changed)[0, 0] - model(SRC, TGT)[0, 0]).abs().max() > 1e-4
+
+
+@pytest.mark.parametrize("placement", ["post", "pre"])
+def test_without_residual_a_sublayer_that_says_nothing_leaves_nothing(placement):
+    """With the two last matrices of a layer at zero its output is that of no input: the stream goes no further."""
+    model = small(residual=False, norm_placement=placement)
+    with torch.no_grad():
+        model.encoder.layers[1].ffn.W_2.zero_()
+        model.encoder.layers[1].ffn.b_2.zero_()
+    assert not model.encode(SRC).abs().max() > 0
 
 
 def test_an_encoder_sees_both_ways():
