@@ -9,7 +9,7 @@ from models.layers import DecoderLayer, Dropout, EncoderLayer
 from models.masks import View, causal_mask, check_mask, padding_mask
 from models.norms import NORMS, LayerNorm, RMSNorm
 from models.positions import POSITIONS, alibi_slopes, sinusoidal_table
-from models.recipe import accuracy, label_smoothed_loss, noam_rate
+from models.recipe import SCHEDULES, accuracy, label_smoothed_loss, learning_rate, noam_rate, peak_rate
 from models.tap import NO_TAP, Edit, Recorder, Tap
 from models.trace import AXES, Trace, capture, inspecting, zero_head
 from models.transformer import Stack, Transformer, initialise
@@ -22,6 +22,7 @@ __all__ = [
     "NORMS",
     "NO_TAP",
     "POSITIONS",
+    "SCHEDULES",
     "CrossAttention",
     "DecoderLayer",
     "Dropout",
@@ -54,8 +55,10 @@ __all__ = [
     "initialise",
     "inspecting",
     "label_smoothed_loss",
+    "learning_rate",
     "noam_rate",
     "padding_mask",
+    "peak_rate",
     "sinusoidal_table",
     "zero_head",
 ]

@@ -1,13 +1,16 @@
 """Learning rate, loss and accuracy (rules 12 and 13), and training as a whole (rule 5)."""
 
 import math
+from collections.abc import Callable
 
 import pytest
 import torch
 from torch.nn import functional as F
+from torch.optim import lr_scheduler
+from torch.optim.lr_scheduler import LRScheduler
 from torch.testing import assert_close
 
-from models import accuracy, label_smoothed_loss, noam_rate
+from models import SCHEDULES, accuracy, label_smoothed_loss, learning_rate, noam_rate, peak_rate
 from tests.models.examples import small
 
 
@@ -126,3 +129,87 @@ def test_random_targets_stay_at_chance():
     """Nine symbols that nothing foretells: ln 9, unless the decoder sees what it is to write (rule 5)."""
     loss = train(lambda src, generator: torch.randint(3, 12, src.shape, generator=generator), 80)
     assert loss == pytest.approx(math.log(9), abs=0.1)
+
+
+# --- Schedules: torch's own schedulers are the oracles ----------------------------------------------------------------
+
+
+def rates(schedule: str, *, steps: int = 97, warmup: int = 13, factor: float = 0.7, d_model: int = 24) -> list[float]:
+    choices = {"schedule": schedule, "d_model": d_model, "warmup": warmup, "factor": factor, "steps": steps}
+    return [learning_rate(step, **choices) for step in range(1, steps + 1)]
+
+
+def scheduled(make: Callable[[torch.optim.Optimizer], LRScheduler], peak: float, steps: int) -> list[float]:
+    """The rates that a scheduler of torch gives to the updates 1, 2, …"""
+    optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=peak)
+    scheduler = make(optimizer)
+    found = []
+    for _ in range(steps):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    return found
+
+
+PEAK = 0.7 / math.sqrt(24 * 13)
+
+
+def test_noam_is_the_papers_and_all_schedules_share_its_peak():
+    assert rates("noam") == [noam_rate(step, d_model=24, warmup=13, factor=0.7) for step in range(1, 98)]
+    assert peak_rate(d_model=24, warmup=13, factor=0.7) == pytest.approx(PEAK)
+    for schedule in SCHEDULES:
+        found = rates(schedule)
+        assert max(found) == pytest.approx(PEAK) == pytest.approx(found[12])
+        assert min(found) > 0
+
+
+def test_constant_is_torchs_constant():
+    oracle = scheduled(lambda each: lr_scheduler.ConstantLR(each, factor=1.0), PEAK, 97)
+    assert rates("constant") == pytest.approx(oracle)
+
+
+def test_inverse_square_root_is_t5s_after_the_same_peak():
+    """T5 has 1/√max(step, warmup); here it is multiplied by factor / √d_model."""
+    oracle = scheduled(
+        lambda each: lr_scheduler.LambdaLR(each, lambda made: max(made + 1, 13) ** -0.5), 0.7 / math.sqrt(24), 97
+    )
+    assert rates("inverse_sqrt") == pytest.approx(oracle)
+    assert rates("inverse_sqrt")[12:] == pytest.approx(rates("noam")[12:])
+
+
+def test_cosine_is_torchs_linear_warm_up_and_cosine_annealing():
+    def make(each: torch.optim.Optimizer) -> LRScheduler:
+        rise = lr_scheduler.LinearLR(each, start_factor=1 / 13, total_iters=12)
+        fall = lr_scheduler.CosineAnnealingLR(each, T_max=97 + 1 - 13)
+        return lr_scheduler.SequentialLR(each, [rise, fall], milestones=[12])
+
+    assert rates("cosine") == pytest.approx(scheduled(make, PEAK, 97))
+
+
+def test_one_cycle_is_torchs_one_cycle():
+    def make(each: torch.optim.Optimizer) -> LRScheduler:
+        return lr_scheduler.OneCycleLR(each, max_lr=PEAK, total_steps=97, pct_start=13 / 97, cycle_momentum=False)
+
+    assert rates("one_cycle") == pytest.approx(scheduled(make, PEAK, 97), rel=1e-6)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize(("warmup", "steps"), [(1, 1), (1, 5), (5, 5), (50, 5), (4, 5), (2, 3)])
+def test_every_schedule_is_finite_and_positive_at_its_edges(schedule, warmup, steps):
+    found = rates(schedule, warmup=warmup, steps=steps)
+    assert all(0 < rate <= peak_rate(d_model=24, warmup=warmup, factor=0.7) * (1 + 1e-12) for rate in found)
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"schedule": "linear"}, "schedule is one of noam, .* but got 'linear'"),
+        ({"step": 0}, "steps count from 1 to steps=9, but got step=0"),
+        ({"step": 10}, "steps count from 1 to steps=9, but got step=10"),
+        ({"warmup": 0}, "a warm-up of 1 step or more, but got 0"),
+    ],
+)
+def test_a_rate_that_makes_no_sense_is_refused(choice, message):
+    given = {"step": 1, "schedule": "cosine", "d_model": 24, "warmup": 3, "factor": 1.0, "steps": 9, **choice}
+    with pytest.raises(ValueError, match=message):
+        learning_rate(given.pop("step"), **given)
