@@ -1,14 +1,19 @@
-"""What is trained, and how: a `RunConfig` is a task, a model and a `Recipe`; by its seed a run can be made again."""
+"""What is trained, and how: a `RunConfig` is a task, a model and a `Recipe`; by its seed a run can be made again.
+
+A run may take other settings on its way: by a `Change` while it is trained, or after its `Origin`, where it was forked
+from another. Both are part of its configuration, so that a configuration alone still makes the whole run.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+import re
+from collections.abc import Mapping, Set
+from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Self
 
-from models import ModelConfig
+from models import SCHEDULES, ModelConfig
 from playground.tasks import TASKS
 
 DEVICES = ("cpu", "cuda", "mps")
@@ -27,6 +32,24 @@ RECIPE_LIMITS: Mapping[str, tuple[float, float]] = MappingProxyType(
         "seed": (0, 2**31 - 1),
     }
 )
+
+# Settings that may change while a run is trained, with their smallest and largest value.
+CHANGEABLE: Mapping[str, tuple[float, float]] = MappingProxyType(
+    {
+        **{name: RECIPE_LIMITS[name] for name in ("factor", "batch_size", "label_smoothing")},
+        "dropout": (0.0, 0.9),
+    }
+)
+MAX_CHANGES = 200  # of a run and all that it was forked from
+MAX_FORKS = 16  # of forks of forks
+
+# Fields that recipes of before have not got: theirs are the defaults.
+LATER = frozenset({"schedule"})
+
+# What a fork has from the run it was forked from, so that it is written once.
+_INHERITED = ("task",)
+
+RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 # Largest sizes of a model that is trained here, checked before anything is allocated.
 MODEL_LIMITS: Mapping[str, int] = MappingProxyType(
@@ -53,13 +76,14 @@ class RunRefused(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """How a model is trained: Adam with the learning rate of section 5.3, label smoothing of section 5.4.
+    """How a model is trained: Adam with the learning rate of section 5.3 or another, label smoothing of section 5.4.
 
     Attributes:
         steps: Updates of the weights.
         batch_size: Sentence pairs an update.
         factor: Multiplies the learning rate; the paper's rate is 1.0.
         warmup: Steps over which the learning rate rises; the paper takes 4,000 of 100,000.
+        schedule: Shape of the learning rate over the steps, a name in `models.SCHEDULES`.
         label_smoothing: Share of the target probability spread over the vocabulary.
         beta1: Decay a step of Adam's mean of gradients.
         beta2: Decay a step of Adam's mean of squared gradients.
@@ -83,19 +107,15 @@ class Recipe:
     eps: float = 1e-9
     seed: int = 0
     device: str = "cpu"
+    schedule: str = "noam"
 
     def __post_init__(self) -> None:
         for name, (low, high) in RECIPE_LIMITS.items():
-            value = getattr(self, name)
-            whole = isinstance(low, int)
-            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-                raise RunRefused("training.refused.type", name=name, value=_short(value))
-            if not low <= value <= high:  # also refuses NaN
-                raise RunRefused("training.refused.range", name=name, value=_short(value), low=low, high=high)
-            if not whole:
-                object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, _checked(name, getattr(self, name), low, high))
         if self.device not in DEVICES:
             raise RunRefused("training.refused.device", device=_short(self.device))
+        if self.schedule not in SCHEDULES:
+            raise RunRefused("training.refused.schedule", schedule=_short(self.schedule))
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` takes them back."""
@@ -106,10 +126,59 @@ class Recipe:
         """Return the recipe that `to_dict` wrote.
 
         Raises:
-            RunRefused: If a field is missing, unknown, of another type or outside its limits.
+            RunRefused: If a field not in `LATER` is missing, or one is unknown, of another type or outside its limits.
         """
         names = {each.name for each in fields(cls)}
-        return cls(**table(plain, "recipe", names))
+        return cls(**table(plain, "recipe", names, LATER))
+
+
+@dataclass(frozen=True)
+class Change:
+    """A setting that takes another value while a run is trained.
+
+    Attributes:
+        step: Number of the first update that is made with it, from 1.
+        name: A key of `CHANGEABLE`.
+        value: From then on.
+
+    Raises:
+        RunRefused: If there is no such setting, or the value is outside its limits.
+    """
+
+    step: int
+    name: str
+    value: float
+
+    def __post_init__(self) -> None:
+        if type(self.step) is not int or not 1 <= self.step <= (last := int(RECIPE_LIMITS["steps"][1])):
+            raise RunRefused("training.refused.range", name="step", value=_short(self.step), low=1, high=last)
+        if not isinstance(self.name, str) or self.name not in CHANGEABLE:
+            raise RunRefused("training.refused.setting", name=_short(self.name))
+        object.__setattr__(self, "value", _checked(self.name, self.value, *CHANGEABLE[self.name]))
+
+    @classmethod
+    def from_dict(cls, plain: object) -> Self:
+        """Return the change that `asdict` wrote.
+
+        Raises:
+            RunRefused: If it is none.
+        """
+        return cls(**table(plain, "change", {"step", "name", "value"}))
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a run was forked from.
+
+    Attributes:
+        run_id: The run, which may be gone by now.
+        step: Its last update that this run shares.
+        config: How it was trained, of which the updates up to `step` are this run's own.
+    """
+
+    run_id: str
+    step: int
+    config: RunConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,14 +189,19 @@ class RunConfig:
         task: A key of `TASKS`.
         model: The model's sizes and choices; its vocabulary is the task's.
         recipe: How it is trained.
+        changes: What was changed on the way, by rising steps; later ones of a step win.
+        origin: What the run was forked from, and its settings until then; None if it began at step 0 by itself.
 
     Raises:
-        RunRefused: If there is no such task, the model does not fit it, or is larger than `MODEL_LIMITS`.
+        RunRefused: If there is no such task, the model does not fit it, or is larger than `MODEL_LIMITS`; or if changes
+            or origin are not those of such a run.
     """
 
     task: str
     model: ModelConfig
     recipe: Recipe = field(default_factory=Recipe)
+    changes: tuple[Change, ...] = ()
+    origin: Origin | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.task, str) or self.task not in TASKS:
@@ -142,6 +216,52 @@ class RunConfig:
             raise RunRefused("training.refused.vocabulary", value=_short(self.model.vocab_size), wanted=wanted)
         if self.model.max_len < task.max_len:
             raise RunRefused("training.refused.max_len", value=self.model.max_len, wanted=task.max_len)
+        self._check_history()
+
+    def _check_history(self) -> None:
+        steps = [change.step for change in self.changes]
+        if self.n_changes > MAX_CHANGES:
+            raise RunRefused("training.refused.changes", high=MAX_CHANGES)
+        if steps != sorted(steps) or max(steps, default=0) > self.recipe.steps:
+            raise RunRefused("training.refused.field", name="changes")
+        if self.origin is None:
+            return
+        if self.origin.step and self.origin.config.recipe.seed != self.recipe.seed:
+            raise RunRefused("training.refused.fresh", names="seed")
+        if not 0 <= self.origin.step <= min(self.recipe.steps, self.origin.config.recipe.steps):
+            raise RunRefused("training.refused.field", name="origin.step")
+        if self.origin.config.task != self.task:
+            raise RunRefused("training.refused.field", name="origin.task")
+        if self.generation > MAX_FORKS:
+            raise RunRefused("training.refused.forks", high=MAX_FORKS)
+
+    @property
+    def generation(self) -> int:
+        """How many forks lie between this run and one that began by itself."""
+        return 1 + self.origin.config.generation if self.origin else 0
+
+    @property
+    def n_changes(self) -> int:
+        """How many changes are written down, those of the runs that it was forked from included."""
+        return len(self.changes) + (self.origin.config.n_changes if self.origin else 0)
+
+    def at(self, step: int) -> RunConfig:
+        """Return the settings that update `step` (from 1) is made with, as a configuration without a history."""
+        if self.origin and step <= self.origin.step:
+            return self.origin.config.at(step)
+        found: dict[str, float] = {change.name: change.value for change in self.changes if change.step <= step}
+        dropout = found.pop("dropout", self.model.dropout)
+        model = replace(self.model, dropout=dropout)
+        recipe = replace(self.recipe, **found)  # type: ignore[arg-type]  # checked when the change was made
+        return replace(self, model=model, recipe=recipe, changes=(), origin=None)
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """The numbers of the updates from which on other settings may hold, rising, 1 first."""
+        before = (*self.origin.config.turns, self.origin.step + 1) if self.origin else (1,)
+        since = (change.step for change in self.changes)
+        past = self.origin.step if self.origin else 0
+        return tuple(sorted({*(each for each in before if each <= past + 1), *(each for each in since if each > past)}))
 
     @property
     def chance_loss(self) -> float:
@@ -168,7 +288,18 @@ class RunConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` takes them back."""
-        return {"task": self.task, "model": self.model.to_dict(), "recipe": self.recipe.to_dict()}
+        origin = self.origin and {
+            "run": self.origin.run_id,
+            "step": self.origin.step,
+            **{name: value for name, value in self.origin.config.to_dict().items() if name not in _INHERITED},
+        }
+        return {
+            "task": self.task,
+            "model": self.model.to_dict(),
+            "recipe": self.recipe.to_dict(),
+            "changes": [asdict(change) for change in self.changes],
+            "origin": origin,
+        }
 
     @classmethod
     def from_dict(cls, plain: object) -> Self:
@@ -177,13 +308,101 @@ class RunConfig:
         Raises:
             RunRefused: If anything in it is missing, unknown, of another type or outside its limits.
         """
-        found = table(plain, "run", {"task", "model", "recipe"})
+        found = table(plain, "run", {each.name for each in fields(cls)}, {"changes", "origin"})
         recipe = Recipe.from_dict(found["recipe"])
         try:
             model = ModelConfig.from_dict(found["model"])
         except (ValueError, TypeError, OverflowError) as error:
             raise RunRefused("training.refused.model") from error
-        return cls(task=found["task"], model=model, recipe=recipe)
+        inherited = {name: found[name] for name in _INHERITED if name in found}
+        changes, origin = _changes(found.get("changes")), _origin(found.get("origin"), inherited)
+        return cls(**inherited, model=model, recipe=recipe, changes=changes, origin=origin)
+
+
+def _changes(plain: object) -> tuple[Change, ...]:
+    if plain is None:
+        return ()
+    if not isinstance(plain, list):
+        raise RunRefused("training.refused.field", name="changes")
+    if len(plain) > MAX_CHANGES:
+        raise RunRefused("training.refused.changes", high=MAX_CHANGES)
+    return tuple(Change.from_dict(each) for each in plain)
+
+
+def _origin(plain: object, inherited: Mapping[str, object]) -> Origin | None:
+    """Return the origin that `RunConfig.to_dict` wrote. Its depth is bounded by that of the JSON it stood in."""
+    if plain is None:
+        return None
+    found = dict(table(plain, "origin", {"run", "step", "model", "recipe", "changes", "origin"}))
+    run_id, step = found.pop("run"), found.pop("step")
+    if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
+        raise RunRefused("training.refused.field", name="origin.run")
+    if type(step) is not int:
+        raise RunRefused("training.refused.field", name="origin.step")
+    return Origin(run_id, step, RunConfig.from_dict({**inherited, **found}))
+
+
+def changed(config: RunConfig, settings: Mapping[str, object]) -> RunConfig:
+    """Return a configuration with other settings from its beginning on; what it changed on the way goes with them.
+
+    Args:
+        config: What to start from.
+        settings: Fields of `ModelConfig` or of `Recipe`, by their names. Fields that follow another (`n_kv_heads`,
+            `final_norm`) follow it again, if they did.
+
+    Raises:
+        RunRefused: If there is no such setting, or the settings do not fit together.
+    """
+    of_model = {each.name for each in fields(ModelConfig)}
+    of_recipe = {each.name for each in fields(Recipe)}
+    for name in settings:
+        if name not in of_model | of_recipe:
+            raise RunRefused("training.refused.setting", name=_short(name))
+    model: dict[str, Any] = {name: value for name, value in settings.items() if name in of_model}
+    recipe: dict[str, Any] = {name: value for name, value in settings.items() if name in of_recipe}
+    if config.model.n_kv_heads == config.model.n_heads and "n_heads" in model:
+        model.setdefault("n_kv_heads", None)
+    if config.model.final_norm == (config.model.norm_placement == "pre") and "norm_placement" in model:
+        model.setdefault("final_norm", None)
+    try:
+        new_model = replace(config.model, **model)
+    except ValueError as error:
+        raise RunRefused("training.refused.model") from error
+    new_recipe = replace(config.recipe, **recipe)
+    left = tuple(each for each in config.changes if each.name not in settings and each.step <= new_recipe.steps)
+    return replace(config, model=new_model, recipe=new_recipe, changes=left)
+
+
+def forked(config: RunConfig, run_id: str, step: int, settings: Mapping[str, object]) -> RunConfig:
+    """Return the configuration of a fork: the same updates up to `step`, then other settings, on the same batches.
+
+    Whether the weights of then fit the settings is not checked here: see `playground.runs.can_fork`.
+
+    Args:
+        config: Of the run that is forked.
+        run_id: Its id.
+        step: Its last update that is shared; with 0 the fork begins with weights of its own.
+        settings: As in `changed`.
+
+    Raises:
+        RunRefused: As `changed`, or if there is nothing left to train.
+    """
+    new = changed(replace(config, origin=None), settings)
+    if not step < new.recipe.steps:
+        low, high = step + 1, RECIPE_LIMITS["steps"][1]
+        raise RunRefused("training.refused.range", name="steps", value=new.recipe.steps, low=low, high=high)
+    return replace(new, origin=Origin(run_id, step, config))
+
+
+def differences(one: RunConfig, other: RunConfig) -> dict[str, tuple[object, object]]:
+    """Return the settings in which two runs differ, each with both values: of the model, then of the recipe."""
+    pairs = [(one.model, other.model), (one.recipe, other.recipe)]
+    return {
+        name.name: (getattr(left, name.name), getattr(right, name.name))
+        for left, right in pairs
+        for name in fields(left)  # type: ignore[arg-type]  # both are dataclasses
+        if getattr(left, name.name) != getattr(right, name.name)
+    }
 
 
 def model_for(task: str, **choices: Any) -> ModelConfig:
@@ -216,19 +435,29 @@ def recorded_steps(steps: int) -> tuple[int, ...]:
     return (*kept, steps)
 
 
-def table(plain: object, name: str, wanted: set[str]) -> dict[str, Any]:
-    """Return `plain` if it is a table with exactly the fields `wanted`.
+def table(plain: object, name: str, wanted: set[str], later: Set[str] = frozenset()) -> dict[str, Any]:
+    """Return `plain` if it is a table with exactly the fields `wanted`, of which those in `later` may be missing.
 
     Raises:
         RunRefused: If it is not; says which field is missing or unknown.
     """
     if not isinstance(plain, dict):
         raise RunRefused("training.refused.not_a_table", name=name)
-    for field_name in sorted(wanted - plain.keys()):
+    for field_name in sorted(wanted - plain.keys() - later):
         raise RunRefused("training.refused.missing", name=f"{name}.{field_name}")
     for field_name in sorted(plain.keys() - wanted):
         raise RunRefused("training.refused.unknown", name=f"{name}.{_short(field_name)}")
     return plain
+
+
+def _checked(name: str, value: Any, low: float, high: float) -> float:
+    """Return a number if it is between two others, whole if they are."""
+    whole = isinstance(low, int)
+    if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        raise RunRefused("training.refused.type", name=name, value=_short(value))
+    if not low <= value <= high:  # also refuses NaN
+        raise RunRefused("training.refused.range", name=name, value=_short(value), low=low, high=high)
+    return value if whole else float(value)
 
 
 def _short(value: object) -> object:

@@ -43,6 +43,9 @@ __all__ = ["COLUMNS", "RECORDINGS", "Progress", "Recipe", "Run", "RunConfig", "R
 FORMAT = 1
 RECORDINGS = Path(__file__).parent / "recordings"
 
+# Fields that run.json of before has not got.
+LATER = frozenset({"changes", "origin"})
+
 # What is measured at each step; a line of metrics.jsonl has all of them.
 COLUMNS = ("step", "loss", "accuracy", "learning_rate", "grad_norm", "tokens", "seconds")
 STATES = ("running", "paused", "finished", "stopped", "diverged", "failed")
@@ -124,14 +127,14 @@ class Run:
             version = found.get("format")
             shown = version if isinstance(version, int) and abs(version) < 1e6 else "?"
             raise RunRefused("training.refused.format", found=shown, wanted=FORMAT)
-        fields = {"format", "title", "task", "vocabulary", "model", "recipe", "versions", "created", "status"}
-        plain = table(found, "run.json", fields)
+        fields = {"format", "title", "task", "vocabulary", "model", "recipe", "versions", "created", "status", *LATER}
+        plain = table(found, "run.json", fields, LATER)
         title, versions = plain["title"], plain["versions"]
         if not isinstance(title, str) or len(title) > MAX_TITLE:
             raise RunRefused("training.refused.field", name="title")
         if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
             raise RunRefused("training.refused.field", name="versions")
-        config = RunConfig.from_dict({name: plain[name] for name in ("task", "model", "recipe")})
+        config = RunConfig.from_dict({name: plain[name] for name in {"task", "model", "recipe", *LATER} & plain.keys()})
         # As many words are not the same words: another's ids would be read as nonsense, without an error.
         if plain["vocabulary"] != fingerprint(config.task):
             raise RunRefused("training.refused.words", task=config.task)
