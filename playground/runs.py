@@ -3,6 +3,7 @@
     <run id>/run.json                         format, title, configuration, versions, state; rewritten whole
     <run id>/metrics.jsonl                    a line a step, only ever appended
     <run id>/weights/step-000640.safetensors  the weights after 640 updates, float32
+    <run id>/label.json                       what its keeper calls it; there only once somebody keeps it
 
 Whatever is being written when the power goes is either there whole or not at all, so a run opens at any moment. And
 whatever a folder holds is taken for hostile until it has been parsed: safetensors and JSON only, sizes before contents.
@@ -21,7 +22,7 @@ import stat
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -38,7 +39,18 @@ from models import ModelConfig, Transformer
 from playground.recipe import Recipe, RunConfig, RunRefused, table
 from playground.tasks import TASKS
 
-__all__ = ["COLUMNS", "RECORDINGS", "Progress", "Recipe", "Run", "RunConfig", "RunRefused", "RunStore", "RunWriter"]
+__all__ = [
+    "COLUMNS",
+    "RECORDINGS",
+    "Label",
+    "Progress",
+    "Recipe",
+    "Run",
+    "RunConfig",
+    "RunRefused",
+    "RunStore",
+    "RunWriter",
+]
 
 FORMAT = 1
 RECORDINGS = Path(__file__).parent / "recordings"
@@ -56,6 +68,8 @@ MAX_METRICS_LINE = 4 * 1024  # bytes
 MAX_HEADER = 1024 * 1024  # bytes of a weights file that describe it
 MAX_RECORDED = 200  # weights files of a run
 MAX_TITLE = 200  # characters
+MAX_NOTE = 2_000  # characters
+MAX_LABEL = 32 * 1024  # bytes
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _WEIGHTS_FILE = re.compile(r"step-([0-9]{6,9})\.safetensors")
@@ -90,18 +104,52 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class Label:
+    """What is known of a run besides the run: kept apart from `run.json`, which the process that trains it rewrites.
+
+    Attributes:
+        title: What its keeper calls it; None for what it was called when it was begun.
+        note: What its keeper wrote about it.
+        owner: Whose it is: a digest of the visitor's token, from which nobody finds the token; empty for nobody's.
+        is_imported: Whether it came as a capsule.
+    """
+
+    title: str | None = None
+    note: str = ""
+    owner: str = ""
+    is_imported: bool = False
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Return the label in a run's folder; an empty one if there is none, or it makes no sense."""
+        try:
+            plain = _parse(_read(path / "label.json", MAX_LABEL))
+            label = cls(**table(plain, "label.json", {"title", "note", "owner", "is_imported"}))
+        except RunRefused:
+            return cls()
+        texts = ((label.title or "", MAX_TITLE), (label.note, MAX_NOTE), (label.owner, MAX_TITLE))
+        fits = all(isinstance(text, str) and len(text) <= most for text, most in texts)
+        return label if fits and isinstance(label.is_imported, bool) else cls()
+
+    def write(self, path: Path) -> None:
+        """Put the label into a run's folder."""
+        _write(path / "label.json", json.dumps(asdict(self), indent=1, ensure_ascii=False).encode() + b"\n")
+
+
+@dataclass(frozen=True)
 class Run:
     """One run, as its folder was when it was opened; `metrics`, `steps` and `weights` are read when they are asked for.
 
     Attributes:
         id: Name of the folder: the name of a recording, else unguessable.
         path: The folder.
-        title: What its maker called it; text of a stranger, to be shown literally.
+        title: What its keeper calls it; text of a stranger, to be shown literally.
         config: Task, model and recipe.
         progress: How far it has come.
         created: When it was made, in UTC.
         versions: Of python, torch and the format's writer.
         is_recording: Whether it is shipped with the project.
+        label: What is known of it besides.
     """
 
     id: str
@@ -112,6 +160,7 @@ class Run:
     created: datetime
     versions: Mapping[str, str]
     is_recording: bool = False
+    label: Label = field(default_factory=Label)
 
     @classmethod
     def load(cls, path: Path, *, is_recording: bool = False) -> Self:
@@ -143,7 +192,9 @@ class Run:
         except (TypeError, ValueError) as error:
             raise RunRefused("training.refused.field", name="created") from error
         progress = _progress(plain["status"], config.recipe.steps)
-        return cls(path.name, path, title, config, progress, created, MappingProxyType(versions), is_recording)
+        label = Label.read(path)
+        title = title if label.title is None else label.title
+        return cls(path.name, path, title, config, progress, created, MappingProxyType(versions), is_recording, label)
 
     @property
     def task(self) -> str:
