@@ -18,10 +18,12 @@ import os
 import platform
 import re
 import secrets
+import shutil
 import stat
 import struct
+import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -54,6 +56,8 @@ __all__ = [
 
 FORMAT = 1
 RECORDINGS = Path(__file__).parent / "recordings"
+REMOVED = ".removed-"  # begins the name of a folder that is being removed
+OPENED_EVERY = 3600.0  # seconds; a folder's time is when it was last written to or opened, no more exactly than this
 
 # Fields that run.json of before has not got.
 LATER = frozenset({"changes", "origin"})
@@ -328,7 +332,22 @@ class RunStore:
             raise RunRefused("training.refused.no_run", run=str(run_id)[:64])
         if _is_folder(path := self.recordings / run_id):
             return Run.load(path, is_recording=True)
-        return Run.load(self.root / run_id)
+        run = Run.load(self.root / run_id)
+        _opened_now(run.path)
+        return run
+
+    def remove(self, run_id: str) -> None:
+        """Remove a visitor's run: from sight at once, then from the disk. Who has it open is refused what is not read.
+
+        Raises:
+            RunRefused: If there is none of that id, or it is a recording.
+            OSError: If the disk does not allow it.
+        """
+        if not _RUN_ID.fullmatch(run_id) or not _is_folder(path := self.root / run_id):
+            raise RunRefused("training.refused.no_run", run=run_id[:64])
+        aside = path.with_name(f"{REMOVED}{run_id}")
+        path.rename(aside)
+        shutil.rmtree(aside)
 
     def create(self, config: RunConfig, title: str = "") -> RunWriter:
         """Make the folder of a new run under an unguessable id, and return what writes to it."""
@@ -536,6 +555,13 @@ def _read(path: Path, limit: int) -> bytes:
     if len(data) > limit:
         raise RunRefused("training.refused.large", file=path.name, limit=limit)
     return data
+
+
+def _opened_now(path: Path) -> None:
+    """Let the folder's time say that the run was looked at, from which its age is counted."""
+    with suppress(OSError):  # of a folder that is only read
+        if time.time() - path.stat().st_mtime > OPENED_EVERY:
+            os.utime(path)
 
 
 @contextmanager
