@@ -1,6 +1,7 @@
 """Runs on disk: configuration, metrics and the weights at recorded steps, in a folder a run.
 
     <run id>/run.json                         format, title, configuration, versions, state; rewritten whole
+    <run id>/own.json                         the visitor's own data, if that is what is learnt; written once
     <run id>/metrics.jsonl                    a line a step, only ever appended
     <run id>/weights/step-000640.safetensors  the weights after 640 updates, float32
     <run id>/label.json                       what its keeper calls it; there only once somebody keeps it
@@ -39,7 +40,7 @@ from torch import Tensor
 
 from models import ModelConfig, Transformer
 from playground.recipe import Recipe, RunConfig, RunRefused, table
-from playground.tasks import TASKS
+from playground.tasks import OWN, TASKS, Task
 
 __all__ = [
     "COLUMNS",
@@ -67,6 +68,7 @@ COLUMNS = ("step", "loss", "accuracy", "learning_rate", "grad_norm", "tokens", "
 STATES = ("running", "paused", "finished", "stopped", "diverged", "failed")
 
 MAX_RUN_JSON = 64 * 1024  # bytes
+MAX_OWN = 16 * 1024 * 1024  # bytes; its own limits are far smaller, but JSON may write a character in six bytes
 MAX_METRICS = 32 * 1024 * 1024  # bytes
 MAX_METRICS_LINE = 4 * 1024  # bytes
 MAX_HEADER = 1024 * 1024  # bytes of a weights file that describe it
@@ -187,9 +189,12 @@ class Run:
             raise RunRefused("training.refused.field", name="title")
         if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
             raise RunRefused("training.refused.field", name="versions")
-        config = RunConfig.from_dict({name: plain[name] for name in {"task", "model", "recipe", *LATER} & plain.keys()})
+        settings = {name: plain[name] for name in {"task", "model", "recipe", *LATER} & plain.keys()}
+        if plain["task"] in tuple(OWN):
+            settings["own"] = _parse(_read(path / "own.json", MAX_OWN))
+        config = RunConfig.from_dict(settings)
         # As many words are not the same words: another's ids would be read as nonsense, without an error.
-        if plain["vocabulary"] != fingerprint(config.task):
+        if plain["vocabulary"] != fingerprint(config.data):
             raise RunRefused("training.refused.words", task=config.task)
         try:
             created = datetime.fromisoformat(plain["created"])
@@ -202,7 +207,7 @@ class Run:
 
     @property
     def task(self) -> str:
-        """Key of its task in `TASKS`."""
+        """Key of its task in `TASKS`, or in `OWN`; `config.data` is the task."""
         return self.config.task
 
     @cached_property
@@ -251,14 +256,8 @@ class Run:
         if step not in self.steps:
             raise RunRefused("training.refused.no_step", step=step)
         name = _weights_name(step)
-        shapes = weight_shapes(self.config.model)
-        size = 4 * sum(math.prod(shape) for shape in shapes.values())
-        data = _read(self.path / "weights" / name, size + MAX_HEADER + 8)
-        _check_weights(data, shapes, name)
-        weights = safetensors.torch.load(data)
-        if not all(bool(torch.isfinite(each).all()) for each in weights.values()):
-            raise RunRefused("training.refused.not_finite", file=name)
-        return weights
+        data = _read(self.path / "weights" / name, weight_bytes(self.config.model) + MAX_HEADER + 8)
+        return read_weights(data, self.config.model, name)
 
     def model(self, step: int) -> Transformer:
         """Return the model as it was at a recorded step, ready to be asked (eval mode, no gradients).
@@ -351,10 +350,15 @@ class RunStore:
 
     def create(self, config: RunConfig, title: str = "") -> RunWriter:
         """Make the folder of a new run under an unguessable id, and return what writes to it."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        return RunWriter.create(self.root / self.new_id(), config, title)
+
+    @staticmethod
+    def new_id() -> str:
+        """Return an unguessable id."""
         while not _RUN_ID.fullmatch(run_id := secrets.token_urlsafe(16)):
             pass  # an id that starts with a dash would be taken for an option of a command
-        self.root.mkdir(parents=True, exist_ok=True)
-        return RunWriter.create(self.root / run_id, config, title)
+        return run_id
 
 
 class RunWriter:
@@ -384,6 +388,8 @@ class RunWriter:
         versions = {"python": platform.python_version(), "torch": torch.__version__}
         created = datetime.now(UTC).replace(microsecond=0)
         run = Run(path.name, path, title[:MAX_TITLE], config, Progress("running", 0), created, versions)
+        if config.own is not None:
+            _write(path / "own.json", json.dumps(config.own.to_dict(), ensure_ascii=False).encode())
         _write(path / "run.json", _run_json(run))
         return cls(path)
 
@@ -422,9 +428,9 @@ class RunWriter:
 
 
 @lru_cache(maxsize=64)
-def fingerprint(task: str) -> str:
+def fingerprint(task: Task) -> str:
     """Return 16 hexadecimal digits that are others as soon as a word of the task's vocabulary is."""
-    tokens = "\n".join(TASKS[task].vocabulary.tokens)
+    tokens = "\n".join(task.vocabulary.tokens)
     return hashlib.blake2b(tokens.encode(), digest_size=8).hexdigest()
 
 
@@ -434,6 +440,29 @@ def weight_shapes(config: ModelConfig) -> Mapping[str, tuple[int, ...]]:
     with torch.device("meta"):  # shapes without memory; the setting is this thread's
         model = Transformer(config)
     return MappingProxyType({name: tuple(each.shape) for name, each in model.state_dict().items()})
+
+
+def weight_bytes(config: ModelConfig) -> int:
+    """Return how many bytes the numbers of a weights file of such a model take, its header left out."""
+    return 4 * sum(math.prod(shape) for shape in weight_shapes(config).values())
+
+
+def read_weights(data: bytes, config: ModelConfig, file: str) -> dict[str, Tensor]:
+    """Return the weights that a safetensors file holds.
+
+    Args:
+        data: The file, of whatever origin.
+        config: Of the model.
+        file: What the file is called in a message.
+
+    Raises:
+        RunRefused: If it is not what this configuration's weights look like.
+    """
+    _check_weights(data, weight_shapes(config), file)
+    weights = safetensors.torch.load(data)
+    if not all(bool(torch.isfinite(each).all()) for each in weights.values()):
+        raise RunRefused("training.refused.not_finite", file=file)
+    return weights
 
 
 def _check_weights(data: bytes, shapes: Mapping[str, tuple[int, ...]], file: str) -> None:
@@ -493,8 +522,8 @@ def _run_json(run: Run) -> bytes:
     plain = {
         "format": FORMAT,
         "title": run.title,
-        "vocabulary": fingerprint(run.task),
-        **run.config.to_dict(),
+        "vocabulary": fingerprint(run.config.data),
+        **{name: value for name, value in run.config.to_dict().items() if name != "own"},
         "versions": dict(run.versions),
         "created": run.created.isoformat(),
         "status": {**status, "values": dict(progress.values)},
