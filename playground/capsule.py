@@ -2,6 +2,7 @@
 
     capsule.json                          what is in it, title and note, of which task the words and sentences are
     run.json                              configuration, seed, versions, how it ended
+    own.json                              a visitor's own data, if that was learnt
     metrics.jsonl                         a line a step
     weights/step-000640.safetensors       the weights after 640 updates, as they lie in the run's folder
     state/step-000640.safetensors         if it was asked for: what the training needs to go on from there
@@ -22,9 +23,10 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -35,6 +37,7 @@ from playground.runs import (
     MAX_HEADER,
     MAX_METRICS,
     MAX_NOTE,
+    MAX_OWN,
     MAX_RECORDED,
     MAX_RUN_JSON,
     MAX_TITLE,
@@ -51,6 +54,10 @@ FORMAT = 1
 MOST_BYTES = 64 * 2**20  # of a capsule that a visitor brings; server.maxUploadSize is the same
 FREE_DISK = 500_000_000  # bytes left on the disk below which nothing is unpacked
 
+# The first files, in this order, and the most bytes of each.
+SMALL: Mapping[str, int] = MappingProxyType(
+    {"capsule.json": MAX_RUN_JSON, "run.json": MAX_RUN_JSON, "own.json": MAX_OWN, "metrics.jsonl": MAX_METRICS}
+)
 LINES_A_STEP = 3  # of metrics.jsonl, at most
 
 _WEIGHTS = re.compile(r"(weights|state)/step-([0-9]{6,9})\.safetensors")
@@ -128,19 +135,20 @@ def read_capsule(data: bytes | memoryview, store: RunStore, owner: str = "") -> 
 
 def _contents(files: dict[str, memoryview]) -> tuple[dict[str, list[int]], Label]:
     """Return which steps have weights and states, and the label, after a look at names, sizes and numbers of files."""
-    names = list(files)
-    if names[:3] != ["capsule.json", "run.json", "metrics.jsonl"]:
+    small = [name for name in SMALL if name in files]
+    if not set(SMALL) - set(small) <= {"own.json"} or list(files)[: len(small)] != small:
         raise RunRefused("capsule.refused.parts")
-    for name, most in (("capsule.json", MAX_RUN_JSON), ("run.json", MAX_RUN_JSON), ("metrics.jsonl", MAX_METRICS)):
-        if len(files[name]) > most:
-            raise RunRefused("training.refused.large", file=name, limit=most)
+    for name in small:
+        if len(files[name]) > SMALL[name]:
+            raise RunRefused("training.refused.large", file=name, limit=SMALL[name])
     steps: dict[str, list[int]] = {"weights": [], "state": []}
-    for name in names[3:]:
+    names = list(files)[len(small) :]
+    for name in names:
         match = _WEIGHTS.fullmatch(name)
         if match is None or _file(match[1], int(match[2])) != name:
             raise RunRefused("capsule.refused.parts")
         steps[match[1]].append(int(match[2]))
-    if names[3:] != [_file(kind, step) for kind, found in steps.items() for step in sorted(found)]:
+    if names != [_file(kind, step) for kind, found in steps.items() for step in sorted(found)]:
         raise RunRefused("capsule.refused.parts")
     if not steps["weights"] or not set(steps["state"]) <= set(steps["weights"]):
         raise RunRefused("capsule.refused.parts")
@@ -161,7 +169,11 @@ def _contents(files: dict[str, memoryview]) -> tuple[dict[str, list[int]], Label
 def _unpack(files: dict[str, memoryview], stage: Path, steps: dict[str, list[int]]) -> None:
     """Write the files into the folder, each after it has been measured, and read them all as a run."""
     _put(stage / "run.json", files["run.json"])
+    if "own.json" in files:
+        _put(stage / "own.json", files["own.json"])
     run = Run.load(stage)
+    if (run.config.own is None) == ("own.json" in files):
+        raise RunRefused("capsule.refused.parts")
     measured = bytes(files["metrics.jsonl"])
     if measured.count(b"\n") > LINES_A_STEP * run.config.recipe.steps + LINES_A_STEP:
         raise RunRefused("training.refused.large", file="metrics.jsonl", limit=MAX_METRICS)
@@ -202,6 +214,7 @@ def _small(run: Run, steps: Sequence[int], stated: Sequence[int]) -> list[tuple[
     while isinstance(before, dict):
         before["run"] = _shielded(str(before.get("run")))
         before = before.get("origin")
+    own = [("own.json", _whole(run.path / "own.json"))] if run.config.own else []
     metrics = run.path / "metrics.jsonl"
     measured = metrics.read_bytes() if metrics.exists() else b""
     capsule = {
@@ -215,6 +228,7 @@ def _small(run: Run, steps: Sequence[int], stated: Sequence[int]) -> list[tuple[
     return [
         ("capsule.json", _written(capsule)),
         ("run.json", _written(plain)),
+        *own,
         ("metrics.jsonl", measured[: measured.rfind(b"\n") + 1]),  # a line that is being written stays here
     ]
 

@@ -76,6 +76,7 @@ MAX_RECORDED = 200  # weights files of a run
 MAX_TITLE = 200  # characters
 MAX_NOTE = 2_000  # characters
 MAX_LABEL = 32 * 1024  # bytes
+MAX_OWNERS = 100_000  # runs whose owners are remembered
 
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _WEIGHTS_FILE = re.compile(r"step-([0-9]{6,9})\.safetensors")
@@ -348,10 +349,32 @@ class RunStore:
         path.rename(aside)
         shutil.rmtree(aside)
 
-    def create(self, config: RunConfig, title: str = "") -> RunWriter:
-        """Make the folder of a new run under an unguessable id, and return what writes to it."""
+    def create(self, config: RunConfig, title: str = "", owner: str = "") -> RunWriter:
+        """Make the folder of a new run under an unguessable id, and return what writes to it.
+
+        Args:
+            config: What will be trained.
+            title: What it is called.
+            owner: The visitor's token, by whose digest the run is found again; nobody's if empty.
+        """
         self.root.mkdir(parents=True, exist_ok=True)
-        return RunWriter.create(self.root / self.new_id(), config, title)
+        writer = RunWriter.create(self.root / self.new_id(), config, title)
+        if owner:
+            Label(owner=digest(owner)).write(writer.path)
+        return writer
+
+    def kept_by(self, owner: str) -> tuple[str, ...]:
+        """Return the ids of the runs that a visitor began or brought, in no order. A folder is looked into once.
+
+        Args:
+            owner: The visitor's token.
+        """
+        if not owner or not self.root.is_dir():
+            return ()
+        wanted = digest(owner)
+        with os.scandir(self.root) as entries:
+            paths = [Path(entry.path) for entry in entries if _RUN_ID.fullmatch(entry.name)]
+        return tuple(path.name for path in paths if _owner(path) == wanted)
 
     @staticmethod
     def new_id() -> str:
@@ -584,6 +607,25 @@ def _read(path: Path, limit: int) -> bytes:
     if len(data) > limit:
         raise RunRefused("training.refused.large", file=path.name, limit=limit)
     return data
+
+
+def digest(owner: str) -> str:
+    """Return what a visitor's token is known by on the disk; nobody finds the token from it."""
+    return hashlib.blake2b(owner.encode(), digest_size=16).hexdigest()
+
+
+_owners: dict[Path, str] = {}  # of the folders that have been looked into; a run never changes hands
+
+
+def _owner(path: Path) -> str:
+    if path not in _owners:
+        owner = Label.read(path).owner
+        if not owner:  # perhaps it is only just being made
+            return ""
+        if len(_owners) > MAX_OWNERS:
+            _owners.clear()
+        _owners[path] = owner
+    return _owners[path]
 
 
 def _opened_now(path: Path) -> None:

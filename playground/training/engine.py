@@ -176,7 +176,7 @@ class Engine:
                 self.store.root.mkdir(parents=True, exist_ok=True)
                 if shutil.disk_usage(self.store.root).free < FREE_DISK:
                     raise RunRefused("training.refused.disk_full")
-                writer = self.store.create(config, title)
+                writer = self.store.create(config, title, owner)
             except OSError as error:
                 raise RunRefused("training.refused.disk") from error
             self._jobs[writer.run_id] = _Job(writer.run_id, owner, config, writer.path, version=self._next_version())
