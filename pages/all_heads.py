@@ -13,10 +13,11 @@ state, t = open_page("all_heads")
 picture = st.container()
 choice = pick_all_heads(state, t)
 with picture:
-    draw_the_rest = draw(choice, state, t)
-draw_the_rest()
+    drawn = draw(choice, state, t)
+drawn.rest()
 
-depth = descend(state, t, of_head(Head(state.reading, choice.where, choice.layer, choice.head)))
+named = of_head(Head(state.reading, choice.where, choice.layer, choice.head))
+depth = descend(state, t, drawn.pinned or named, is_pinned=drawn.pinned is not None)
 if depth == "formula":
     st.latex(FORMULAS[choice.view])
     st.caption(t.markdown(f"all_heads.source.{choice.view}"))

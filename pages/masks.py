@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from playground.ui.depth import Cell, descend
+from playground.ui.depth import descend
 from playground.ui.frame import open_page
 from playground.ui.masks_controls import pick_view
 from playground.ui.masks_views import FORMULAS, control, draw
@@ -13,12 +13,9 @@ picture = st.container()
 view = pick_view(state, t)
 control(view, state, t)
 with picture:
-    draw(view, state, t)
+    shown, is_pinned = draw(view, state, t)
 
-layer, head = state.layer_and_head(0, 0)
-later = {"head": head, "query": 0, "key": 1}  # a word that is still to come
-covered = view == "batch" and len(state.reading.tgt) > 1
-depth = descend(state, t, Cell(f"decoder.{layer}.self_attn.masked_scores", later) if covered else None)
+depth = descend(state, t, shown, is_pinned=is_pinned)
 if depth == "formula":
     st.latex(FORMULAS[view])
     st.caption(t.markdown(f"masks.source.{view}"))

@@ -24,6 +24,7 @@ from playground.reading import Reading
 from playground.runs import Run
 from playground.subject import Subject
 from playground.tasks import BOS, EOS, PAD, TASKS, encode_batch
+from playground.variant import Variant
 
 WAYS = ("zero", "mean")
 MEAN_OVER = 64  # held-out sentences
@@ -113,7 +114,7 @@ class Ablated:
     """A subject with heads switched off.
 
     Attributes:
-        reading: The pass over the same words as the subject's own, so that maps can be compared.
+        variant: The pass over the same words as the subject's own, so that maps can be compared.
         output: What the model writes, the heads off at every step, without `⟨eos⟩`.
         finished: Whether it ended its sentence itself.
         right: Probability of each right word after the right words before it, `[head, pos]`: with all heads, and with
@@ -121,11 +122,16 @@ class Ablated:
         is_gold: Whether the right words are the grammar's; else they are the model's own with all its heads.
     """
 
-    reading: Reading
+    variant: Variant
     output: tuple[str, ...]
     finished: bool
     right: LabelledArray
     is_gold: bool
+
+    @property
+    def reading(self) -> Reading:
+        """The pass of `variant`."""
+        return self.variant.reading
 
 
 def ablated(subject: Subject, heads: Sequence[HeadAt], way: str) -> Ablated:
@@ -158,13 +164,25 @@ def ablated(subject: Subject, heads: Sequence[HeadAt], way: str) -> Ablated:
         rows.append(probs[torch.arange(len(ids)), torch.tensor(ids)].numpy())
     read = torch.tensor([vocabulary.encode(subject.reading.tgt)])
     trace = capture(subject.model, source, read, edits=off)
+    reading = Reading(trace, src=subject.reading.src, tgt=subject.reading.tgt, vocabulary=tuple(vocabulary.tokens))
     return Ablated(
-        Reading(trace, src=subject.reading.src, tgt=subject.reading.tgt, vocabulary=tuple(vocabulary.tokens)),
+        _variant(subject, reading, heads, way),
         vocabulary.decode(output),
         finished,
         LabelledArray("P(right word)", np.stack(rows), (Axis("head", WITH), Axis("pos", tuple(right)))),
         gold is not None,
     )
+
+
+def _variant(subject: Subject, reading: Reading, heads: Sequence[HeadAt], way: str) -> Variant:
+    if not heads:
+        return Variant(reading)
+    program, names = f"heads_in({written(heads)!r}, model.config)", ["edits as silent", "heads_in"]
+    if way == "mean":
+        run = f"RunStore().open({subject.run.id!r})"
+        program += f", mean_outputs({run}.path, {subject.run.is_recording}, {subject.step})"
+        names.append("mean_outputs")
+    return Variant(reading, f"silent({program})", f"from playground.ablation import {', '.join(names)}")
 
 
 # The two rows of `Ablated.right`; the page has words for them.

@@ -17,12 +17,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models import Edit, attend, capture, causal_mask
+from models import Edit, attend, capture
 from playground.head import Head
 from playground.labelled import Axis, LabelledArray
 from playground.reading import Reading
 from playground.subject import Subject
 from playground.tasks import PAD
+from playground.variant import Variant
 
 VIEWS = ("batch", "paint", "nowhere", "leak")
 
@@ -74,14 +75,22 @@ class Masked:
     """One sentence of a padded batch under a mask.
 
     Attributes:
-        reading: Its part of the batch's pass, padding included.
+        variant: Its part of the batch's pass, padding included.
         head: The head that is shown.
-        reasons: Why each key is hidden, `[query, key]` of `padding`, `causal`, `window` or empty.
     """
 
-    reading: Reading
+    variant: Variant
     head: Head
-    reasons: npt.NDArray[Any]
+
+    @property
+    def reading(self) -> Reading:
+        """The pass of `variant`."""
+        return self.variant.reading
+
+    @property
+    def reasons(self) -> npt.NDArray[Any]:
+        """Why each key is hidden, `[query, key]` of `padding`, `causal`, `window` or empty."""
+        return self.head.hidden
 
     @property
     def allowed(self) -> LabelledArray:
@@ -113,26 +122,28 @@ def batch_under(subjects: tuple[Subject, Subject], sample: int, kind: str, layer
     src = _padded([vocabulary.encode(each.reading.src) for each in subjects])
     tgt = _padded([vocabulary.encode(each.reading.tgt) for each in subjects])
     n = tgt.shape[1]
-    names = [f"decoder.{i}.self_attn.mask" for i in range(subjects[0].model.config.n_layers)]
+    layers = range(subjects[0].model.config.n_layers)
     edits: dict[str, Edit] = {}
+    program = ""
     if kind == "causal":
-        edits = dict.fromkeys(names, causal_mask(n, n))
+        edits = {f"decoder.{i}.self_attn.mask_padding": torch.ones_like for i in layers}
+        program = f'{{f"decoder.{{i}}.self_attn.mask_padding": torch.ones_like for i in range({len(layers)})}}'
     elif kind == "window":
-        edits = dict.fromkeys(names, _narrowed(torch.from_numpy(window_mask(n, size))))
+        band = torch.from_numpy(window_mask(n, size))
+        edits = {f"decoder.{i}.self_attn.mask": band.logical_and for i in layers}
+        seen = f"torch.from_numpy(window_mask({n}, {size})).logical_and"
+        program = f'{{f"decoder.{{i}}.self_attn.mask": {seen} for i in range({len(layers)})}}'
     trace = capture(subjects[0].model, src, tgt, edits=edits, sample=sample)
     reading = Reading(
         trace,
         src=vocabulary.decode(src[sample].tolist()),
         tgt=vocabulary.decode(tgt[sample].tolist()),
         vocabulary=tuple(vocabulary.tokens),
+        narrowed="window",
     )
-    shown = Head(reading, KINDS[kind], layer, head)
-    reasons = shown.hidden.copy()
-    mask = shown["mask"].values
-    if kind == "causal":
-        reasons = np.where(mask, "", "causal").astype(object)
-    reasons[~mask & (reasons == "")] = "window"
-    return Masked(reading, shown, reasons)
+    imports = "from playground.masking import window_mask" if kind == "window" else ""
+    made = Variant(reading, program, imports, (src.tolist(), tgt.tolist()), sample)
+    return Masked(made, Head(reading, KINDS[kind], layer, head))
 
 
 # --- A mask painted by hand ------------------------------------------------------------------------------------------
@@ -144,15 +155,20 @@ class Painted:
 
     Attributes:
         before: The pass as it is.
-        after: The same words once more, with the painted mask in all heads of the sublayer.
+        variant: The same words once more, with the painted mask in all heads of the sublayer.
         reasons: Why each key is hidden, `[query, key]` of `padding`, `causal`, `hand` or empty.
         n_changed: Cells that differ from the model's own mask.
     """
 
     before: Reading
-    after: Reading
+    variant: Variant
     reasons: npt.NDArray[Any]
     n_changed: int
+
+    @property
+    def after(self) -> Reading:
+        """The pass of `variant`."""
+        return self.variant.reading
 
     @property
     def changed_words(self) -> tuple[int, ...]:
@@ -186,7 +202,7 @@ def paint(subject: Subject, sublayer: str, flips: Mask) -> Painted:
         raise ValueError(f"the mask of {sublayer} is {list(own.shape)}, but what is painted is {list(flips.shape)}")
     mask = own ^ flips
     encode = subject.task.vocabulary.encode
-    after = before
+    variant = Variant(before)
     if flips.any():
         trace = capture(
             subject.model,
@@ -194,11 +210,10 @@ def paint(subject: Subject, sublayer: str, flips: Mask) -> Painted:
             torch.tensor([encode(before.tgt)]),
             edits={f"{sublayer}.mask": torch.from_numpy(mask)},
         )
-        after = Reading(trace, src=before.src, tgt=before.tgt, vocabulary=before.vocabulary)
-    reasons = before.hidden(sublayer)
-    reasons[mask] = ""
-    reasons[own & ~mask] = "hand"
-    return Painted(before, after, reasons, int(flips.sum()))
+        reading = Reading(trace, src=before.src, tgt=before.tgt, vocabulary=before.vocabulary)
+        rows = mask.astype(int).tolist()
+        variant = Variant(reading, f'{{"{sublayer}.mask": torch.tensor({rows}, dtype=torch.bool)}}')
+    return Painted(before, variant, variant.reading.hidden(sublayer), int(flips.sum()))
 
 
 def flips_in(text: str, sublayer: str, shape: tuple[int, int]) -> Mask:
@@ -282,7 +297,3 @@ def nowhere(head: Head, row: int) -> tuple[LabelledArray, LabelledArray]:
 def _padded(rows: list[list[int]]) -> Tensor:
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])
-
-
-def _narrowed(band: Tensor) -> Callable[[Tensor], Tensor]:
-    return lambda mask: torch.logical_and(mask, band)

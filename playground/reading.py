@@ -30,13 +30,21 @@ class Reading:
         src: Words the encoder read, `⟨eos⟩` last; empty for a decoder alone.
         tgt: Words the decoder read, `⟨bos⟩` first; empty for an encoder alone.
         vocabulary: Every word, each at its id.
+        narrowed: Why a cell is hidden that no part of the model's own mask hides: the mask was edited.
         predicted: The likeliest next word after each word of `tgt` (of `src` for an encoder alone).
     """
 
     def __init__(
-        self, trace: Mapping[str, Tensor], *, src: tuple[str, ...], tgt: tuple[str, ...], vocabulary: tuple[str, ...]
+        self,
+        trace: Mapping[str, Tensor],
+        *,
+        src: tuple[str, ...],
+        tgt: tuple[str, ...],
+        vocabulary: tuple[str, ...],
+        narrowed: str = "hand",
     ) -> None:
         self._trace = trace
+        self.narrowed = narrowed
         self.vocabulary = vocabulary
         self.src = src
         self.tgt = tgt
@@ -80,7 +88,7 @@ class Reading:
             sublayer: Such as `decoder.0.self_attn`.
 
         Returns:
-            `[query, key]` of strings: `padding`, `causal`, or empty where the query may look.
+            `[query, key]` of strings: `padding`, `causal`, `narrowed`, or empty where the query may look.
         """
         allowed = self[f"{sublayer}.mask"].values
         reasons = np.full(allowed.shape, "", dtype=object)
@@ -88,6 +96,8 @@ class Reading:
             part = f"{sublayer}.mask_{reason}"
             if part in self._trace:
                 reasons[~np.broadcast_to(self._trace[part].cpu().numpy(), allowed.shape)] = reason
+        reasons[allowed] = ""
+        reasons[~allowed & (reasons == "")] = self.narrowed
         return reasons
 
     def words(self, name: str, axis: str) -> tuple[str, ...] | None:

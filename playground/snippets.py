@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from playground.subject import Subject
+from playground.variant import Variant
 
 # What makes the tensor by hand from others of its sublayer; `at` is the sublayer's name, `i` the head.
 _BY_HAND: Mapping[str, str] = {
@@ -26,8 +27,8 @@ print(probs[{index}])""",
 }
 
 
-def snippet(subject: Subject, name: str, at: Mapping[str, int]) -> str:
-    """Return a program that prints one number of the subject's pass.
+def snippet(subject: Subject, name: str, at: Mapping[str, int], variant: Variant | None = None) -> str:
+    """Return a program that prints one number of a pass.
 
     The number is read from the trace; where the attention is the plain one of the paper, it is then made by hand.
 
@@ -35,21 +36,28 @@ def snippet(subject: Subject, name: str, at: Mapping[str, int]) -> str:
         subject: Run, step and sentence.
         name: The tensor's name.
         at: A position on each of its axes.
+        variant: The pass, if it is not the subject's own.
     """
     vocabulary = subject.task.vocabulary
-    reading = subject.reading
+    variant = variant or Variant(subject.reading)
+    reading = variant.reading
     index = ", ".join(str(at[axis.name]) for axis in reading[name].axes)
-    src, tgt = vocabulary.encode(reading.src), vocabulary.encode(reading.tgt)
+    src, tgt = variant.batch or ([vocabulary.encode(reading.src)], [vocabulary.encode(reading.tgt)])
+    words = {"src": src, "tgt": tgt}
+    read = [each for each in words if words[each][0]]  # a model with one stack reads one of them
+    changes = [f"sample={variant.sample}"] if variant.batch else []
+    changes += ["edits=edits"] if variant.edits else []
     lines = [
         "import torch",
         "",
         "from models import capture",
+        *([variant.imports] if variant.imports else []),
         "from playground.runs import RunStore",
         "",
         f"model = RunStore().open({subject.run.id!r}).model({subject.step})",
-        f"src = torch.tensor([{src}])",
-        f"tgt = torch.tensor([{tgt}])",
-        "trace = capture(model, src, tgt)",
+        *(f"{each} = torch.tensor({words[each]})" for each in read),
+        *([f"edits = {variant.edits}"] if variant.edits else []),
+        f"trace = capture({', '.join(['model', *read, *changes])})",
         f"print(trace[{name!r}][{index}])",
     ]
     last = name.rsplit(".", 1)[-1]

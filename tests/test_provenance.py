@@ -7,8 +7,12 @@ import pytest
 import torch
 
 from models import ModelConfig, Transformer, capture
+from playground.ablation import HeadAt, ablated
+from playground.masking import batch_under, companion, paint
 from playground.provenance import RULES, SOURCES, can_explain, explain
 from playground.reading import Reading
+from playground.runs import RunStore
+from playground.subject import Subject
 
 VOCABULARY = ("⟨pad⟩", "⟨bos⟩", "⟨eos⟩", *(f"word{i}" for i in range(3, 31)))
 SRC, TGT = (5, 7, 11, 2), (1, 13, 17, 19, 23)
@@ -150,3 +154,38 @@ def test_a_cell_without_a_position_and_a_tensor_without_a_rule_are_refused():
         explain(model, reading, "encoder.0.self_attn.mask", query=0, key=0)
     with pytest.raises(IndexError, match="4 positions on 'key'"):
         explain(model, reading, "encoder.0.self_attn.weights", head=0, query=1, key=9)
+
+
+def test_a_pass_under_another_mask_is_explained_by_that_mask():
+    """Padded, narrowed to a window, painted, and without a head: each number from its own operands, with its reason."""
+    run = RunStore().open("english-french")
+    subject = Subject(run, run.steps[-1], "the black cat does not eat the fish")
+    flips = np.zeros((9, 9), dtype=bool)
+    flips[2, :2] = True
+    passes = {
+        kind: batch_under((subject, companion(subject)), 1, kind, 1, 2, 2).variant.reading
+        for kind in ("padding", "causal", "both", "window")
+    }
+    passes["hand"] = paint(subject, "decoder.1.self_attn", flips).variant.reading
+    passes["off"] = ablated(subject, (HeadAt("decoder", 0, 1),), "zero").variant.reading
+    found = {}
+    for kind, reading in passes.items():
+        for last in ("masked_scores", "weights", "z"):
+            name = f"decoder.1.self_attn.{last}"
+            array = reading[name]
+            for query, key in np.ndindex(array.shape[1:]):
+                at = dict(zip((axis.name for axis in array.axes), (2, query, key), strict=True))
+                origin = explain(subject.model, reading, name, **at)
+                assert origin.difference < 1e-4, (kind, at)
+                if last == "masked_scores":
+                    allowed = bool(reading["decoder.1.self_attn.mask"].values[query, key])
+                    assert (origin.hidden == "") == allowed, (kind, at)
+                    found.setdefault(kind, set()).add(origin.hidden)
+    assert found == {
+        "padding": {"", "padding", "causal"},
+        "causal": {"", "causal"},
+        "both": {"", "padding", "causal"},
+        "window": {"", "padding", "causal", "window"},
+        "hand": {"", "causal", "hand"},
+        "off": {"", "causal"},
+    }

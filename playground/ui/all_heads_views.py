@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import streamlit as st
@@ -12,7 +14,7 @@ from models import ModelConfig
 from playground.ablation import Ablated, HeadAt, ablated, places
 from playground.figures.sharing import sharing
 from playground.grouping import grouping
-from playground.head import Head
+from playground.head import PLACES, Head
 from playground.i18n import Translate, literal
 from playground.labelled import Axis, LabelledArray
 from playground.patterns import (
@@ -35,8 +37,10 @@ from playground.ui.all_heads_controls import Choice, kind_of, name_of
 from playground.ui.components.attention_grid import MOST_CELLS, HeadMaps, attention_grid
 from playground.ui.components.head_lines import HeadLines, head_lines
 from playground.ui.components.matrix import Block, Operand, matrices
+from playground.ui.depth import Cell, cell
 from playground.ui.session import Session
 from playground.ui.show import show
+from playground.variant import Variant
 
 # Pixels that the grid may fill on a laptop, so that its last map still stands in the window.
 TALL = 715
@@ -61,15 +65,29 @@ FORMULAS: Mapping[str, str] = {
 }
 
 Labels = Mapping[tuple[str, int, int], str]
-Under = Callable[[], None]
 
 
 def nothing() -> None:
     """Draw nothing more."""
 
 
-def draw(choice: Choice, state: Session, t: Translate) -> Under:
-    """Draw one of `VIEWS`, and return what draws the rest of it, under the controls."""
+@dataclass(frozen=True)
+class Drawn:
+    """What is left of a view when its picture stands.
+
+    Attributes:
+        rest: Draws what comes under the controls.
+        pinned: The number that the visitor clicked.
+        variant: The pass that the picture is of, if it is not the subject's own.
+    """
+
+    rest: Callable[[], None] = nothing
+    pinned: Cell | None = None
+    variant: Variant | None = None
+
+
+def draw(choice: Choice, state: Session, t: Translate) -> Drawn:
+    """Draw one of `VIEWS`."""
     return VIEWS[choice.view](choice, state, t)
 
 
@@ -114,7 +132,7 @@ def maps_of(
     return groups, limit
 
 
-def _grid(choice: Choice, state: Session, t: Translate) -> Under:
+def _grid(choice: Choice, state: Session, t: Translate) -> Drawn:
     config = state.run.config.model
     labels = {
         (where, layer, head): t(f"all_heads.pattern.{pattern}")
@@ -125,9 +143,10 @@ def _grid(choice: Choice, state: Session, t: Translate) -> Under:
         if (pattern := pattern_of(found, head)) is not None
     }
     groups, limit = maps_of(state.reading, config, t, labels=labels, keep=choice.where)
-    attention_grid(
+    clicked = attention_grid(
         groups,
         key="all_heads_grid",
+        picks=True,
         alt=t("all_heads.grid.alt", n=sum(len(group.layers) * config.n_heads for group in groups)),
         note=limit or t("all_heads.grid.note", text=state.text, translation=state.subject.translation),
         own_range=choice.own_range,
@@ -136,7 +155,7 @@ def _grid(choice: Choice, state: Session, t: Translate) -> Under:
         t=t,
         theme=state.theme,
     )
-    return partial(measures, choice, state, t)
+    return Drawn(partial(measures, choice, state, t), _picked(clicked, state.reading))
 
 
 def measures(choice: Choice, state: Session, t: Translate) -> None:
@@ -170,10 +189,10 @@ def told_as(name: str, value: float) -> str:
     return f"{value:.2f}" if name in ("entropy", "distance") else f"{100 * value:.0f} %"
 
 
-def _lines(choice: Choice, state: Session, t: Translate) -> Under:
+def _lines(choice: Choice, state: Session, t: Translate) -> Drawn:
     if not choice.lines:
         st.info(t.markdown("all_heads.lines.choose"), icon=":material/touch_app:")
-        return nothing
+        return Drawn()
     panels = []
     for each in choice.lines:
         head = Head(state.reading, each.where, each.layer, each.head)
@@ -194,10 +213,10 @@ def _lines(choice: Choice, state: Session, t: Translate) -> Under:
         t=t,
         theme=state.theme,
     )
-    return nothing
+    return Drawn()
 
 
-def _values(choice: Choice, state: Session, t: Translate) -> Under:
+def _values(choice: Choice, state: Session, t: Translate) -> Drawn:
     head = Head(state.reading, choice.where, choice.layer, choice.head)
     lengths = value_lengths(head["v"], head_w_o(state.subject.model, head))
     weights = head.between_words("weights")
@@ -255,12 +274,14 @@ def _values(choice: Choice, state: Session, t: Translate) -> Under:
             operands=(Operand("weights", row="row", col="col"), Operand("lengths", col="col")),
         ),
     ]
-    _matrices(blocks, "values", state, t, who=name_of(HeadAt(choice.where, choice.layer, choice.head), t))
+    clicked = _matrices(
+        blocks, "values", state, t, picks=True, who=name_of(HeadAt(choice.where, choice.layer, choice.head), t)
+    )
     st.caption(t.markdown("all_heads.values.says"))
-    return nothing
+    return Drawn(pinned=cell(state, blocks[:1], clicked["pick"], choice.head))
 
 
-def _rollout(choice: Choice, state: Session, t: Translate) -> Under:
+def _rollout(choice: Choice, state: Session, t: Translate) -> Drawn:
     layers = [
         Head(state.reading, choice.stack, layer, 0).whole("weights") for layer in range(state.run.config.model.n_layers)
     ]
@@ -291,10 +312,10 @@ def _rollout(choice: Choice, state: Session, t: Translate) -> Under:
     ]
     _matrices(blocks, "rollout", state, t, stack=t(f"frame.where.{choice.stack}"), layer=choice.layer)
     st.caption(t.markdown("all_heads.rollout.says"))
-    return nothing
+    return Drawn()
 
 
-def _off(choice: Choice, state: Session, t: Translate) -> Under:
+def _off(choice: Choice, state: Session, t: Translate) -> Drawn:
     config = state.run.config.model
     found = ablated(state.subject, choice.off, choice.way)
     silent = set(choice.off)
@@ -317,16 +338,18 @@ def _off(choice: Choice, state: Session, t: Translate) -> Under:
     )
     written, right = sentences(found, state, t)
     st.markdown(f"{written}  \n{right} {other}")
-    attention_grid(
+    clicked = attention_grid(
         groups,
         key="all_heads_off",
+        picks=True,
         alt=t("all_heads.off.alt", n=len(choice.off)),
         note=limit or t("all_heads.off.note" if choice.off else "all_heads.off.none", n=len(choice.off)),
         filename=t("all_heads.file"),
         t=t,
         theme=state.theme,
     )
-    return partial(right_words, found, state, t)
+    picked = _picked(clicked, found.reading, found.variant)
+    return Drawn(partial(right_words, found, state, t), picked, found.variant)
 
 
 def sentences(found: Ablated, state: Session, t: Translate) -> tuple[str, str]:
@@ -359,7 +382,7 @@ def right_words(found: Ablated, state: Session, t: Translate) -> None:
     st.caption(t.markdown("all_heads.off.note_gold" if found.is_gold else "all_heads.off.note_own"))
 
 
-def _shared(choice: Choice, state: Session, t: Translate) -> Under:
+def _shared(choice: Choice, state: Session, t: Translate) -> Drawn:
     config = state.run.config.model
     found = grouping(state.subject, choice.n_kv_heads)
     kind = kind_of(choice.n_kv_heads, config.n_heads)
@@ -393,12 +416,27 @@ def _shared(choice: Choice, state: Session, t: Translate) -> Under:
         t=t,
         theme=state.theme,
     )
-    return nothing
+    return Drawn()
 
 
-def _matrices(blocks: list[Block], area: str, state: Session, t: Translate, **values: object) -> None:
-    matrices(
+def _picked(clicked: Mapping[str, Any], reading: Reading, variant: Variant | None = None) -> Cell | None:
+    """Return the weight that was clicked in a grid, or None if there is no such in the pass."""
+    pick = clicked["pick"]
+    if not pick or pick["group"] not in PLACES:
+        return None
+    name = f"{Head(reading, pick['group'], pick['layer'], 0).sublayer}.weights"
+    at = {"head": pick["head"], "query": pick["row"], "key": pick["col"]}
+    if name not in reading or not all(0 <= at[axis.name] < len(axis) for axis in reading[name].axes):
+        return None  # picked in the picture of another sentence or model
+    return Cell(name, at, variant)
+
+
+def _matrices(
+    blocks: list[Block], area: str, state: Session, t: Translate, *, picks: bool = False, **values: object
+) -> Mapping[str, Any]:
+    return matrices(
         blocks,
+        picks=picks,
         layout="row",
         alt=t(f"all_heads.{area}.alt", **values),
         filename=t("all_heads.file"),
@@ -408,7 +446,7 @@ def _matrices(blocks: list[Block], area: str, state: Session, t: Translate, **va
     )
 
 
-VIEWS: Mapping[str, Callable[[Choice, Session, Translate], Under]] = {
+VIEWS: Mapping[str, Callable[[Choice, Session, Translate], Drawn]] = {
     "grid": _grid,
     "lines": _lines,
     "values": _values,

@@ -12,10 +12,12 @@ import streamlit as st
 from playground.head import Head
 from playground.i18n import Translate
 from playground.provenance import Origin, can_explain, explain
+from playground.reading import Reading
 from playground.snippets import snippet
 from playground.ui.components.matrix import Block, matrices
 from playground.ui.controls import pick_depth
 from playground.ui.session import Session
+from playground.variant import Variant
 
 
 @dataclass(frozen=True)
@@ -25,22 +27,33 @@ class Cell:
     Attributes:
         name: Its tensor.
         at: Its position on each axis.
+        variant: The pass that it is of; the subject's own if None.
     """
 
     name: str
     at: Mapping[str, int]
+    variant: Variant | None = None
+
+    def reading(self, state: Session) -> Reading:
+        """Return the pass that it is of."""
+        return state.reading if self.variant is None else self.variant.reading
 
 
 def cell(
-    state: Session, blocks: Sequence[Block], where: tuple[str, int, int] | Mapping[str, Any] | None, head: int = 0
+    state: Session,
+    blocks: Sequence[Block],
+    where: tuple[str, int, int] | Mapping[str, Any] | None,
+    head: int = 0,
+    variant: Variant | None = None,
 ) -> Cell | None:
     """Return the number that a cell of a picture shows, or None where there is none to be taken apart.
 
     Args:
-        state: The session, whose reading has the number.
+        state: The session.
         blocks: The matrices of the picture.
         where: Id of a block, row and column; or what `matrices` says was clicked.
         head: The head that the picture is about.
+        variant: The pass that the picture is of; the subject's own if None.
     """
     if not where:
         return None
@@ -49,9 +62,10 @@ def cell(
     if block is None or not all(0 <= i < n for i, n in zip((row, col), block.array.shape, strict=True)):
         return None  # pinned in a picture of another sentence or model
     name = block.array.name
-    if name not in state.reading or not can_explain(name):
+    reading = state.reading if variant is None else variant.reading
+    if name not in reading or not can_explain(name):
         return None
-    whole = state.reading[name]
+    whole = reading[name]
     found: dict[str, int] = {}
     for axis, position in zip(block.array.axes, (row, col), strict=True):
         found[axis.name] = position
@@ -63,7 +77,7 @@ def cell(
     for axis in whole.axes:
         if axis.name not in found:
             found[axis.name] = head * len(axis) // state.run.config.model.n_heads
-    return Cell(name, found)
+    return Cell(name, found, variant)
 
 
 def of_head(head: Head, name: str = "weights") -> Cell:
@@ -125,10 +139,11 @@ def descend(state: Session, t: Translate, shown: Cell | None, *, is_pinned: bool
 
 def numbers(state: Session, t: Translate, shown: Cell) -> None:
     """Draw where a number comes from: operands, arithmetic, shapes, the line of code, and the recomputation."""
-    origin = explain(state.subject.model, state.reading, shown.name, **shown.at)
+    reading = shown.reading(state)
+    origin = explain(state.subject.model, reading, shown.name, **shown.at)
     with st.container(border=True, key="origin"):
         st.markdown(
-            t.markdown("depth.origin", name=origin.name, place=_place(state, origin, t), value=_text(origin.value))
+            t.markdown("depth.origin", name=origin.name, place=_place(reading, origin, t), value=_text(origin.value))
         )
         if origin.hidden:
             st.markdown(t.markdown(f"depth.hidden.{origin.hidden}"))
@@ -149,9 +164,9 @@ def numbers(state: Session, t: Translate, shown: Cell) -> None:
 
 def code(state: Session, t: Translate, shown: Cell) -> None:
     """Write a short program that prints a number of the picture."""
-    value = float(state.reading[shown.name].select(**shown.at).values)
+    value = float(shown.reading(state)[shown.name].select(**shown.at).values)
     st.markdown(t.markdown("depth.code", value=_text(value)))
-    st.code(snippet(state.subject, shown.name, shown.at), language="python")
+    st.code(snippet(state.subject, shown.name, shown.at, shown.variant), language="python")
 
 
 def _table(origin: Origin, state: Session, t: Translate) -> None:
@@ -168,8 +183,8 @@ def _table(origin: Origin, state: Session, t: Translate) -> None:
     matrices([block], layout="row", alt=alt, key="origin_table", t=t, theme=state.theme)
 
 
-def _place(state: Session, origin: Origin, t: Translate) -> str:
-    axes = state.reading[origin.name].axes
+def _place(reading: Reading, origin: Origin, t: Translate) -> str:
+    axes = reading[origin.name].axes
     return " · ".join(f"{t(f'axis.short.{axis.name}')} {axis.labels[origin.at[axis.name]]}" for axis in axes)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 import streamlit as st
 
@@ -20,6 +21,7 @@ from playground.masking import paint as painted_pass
 from playground.ui.components.matrix import Block, Operand, largest, matrices
 from playground.ui.components.paint import paint
 from playground.ui.controls import ATTENTIONS, pick_head
+from playground.ui.depth import Cell, cell
 from playground.ui.masks_controls import (
     begin_leak,
     chosen_flips,
@@ -32,6 +34,9 @@ from playground.ui.masks_controls import (
 from playground.ui.session import Session
 from playground.ui.show import show
 
+# The number that was clicked, and the one that stands for a view until then.
+Cells = tuple[Cell | None, Cell | None]
+
 # What a view is about, in KaTeX.
 FORMULAS: Mapping[str, str] = {
     "batch": r"M=M_{\text{padding}}\wedge M_{\text{causal}}\qquad"
@@ -43,9 +48,14 @@ FORMULAS: Mapping[str, str] = {
 }
 
 
-def draw(view: str, state: Session, t: Translate) -> None:
-    """Draw one of `playground.masking.VIEWS`."""
-    PICTURES[view](state, t)
+def draw(view: str, state: Session, t: Translate) -> tuple[Cell | None, bool]:
+    """Draw one of `playground.masking.VIEWS`.
+
+    Returns:
+        The number that the visitor clicked, or else one worth going down to; and whether it was clicked.
+    """
+    pinned, named = PICTURES[view](state, t)
+    return pinned or named, pinned is not None
 
 
 def control(view: str, state: Session, t: Translate) -> None:
@@ -57,7 +67,7 @@ def control(view: str, state: Session, t: Translate) -> None:
         pick_head(state, t)
 
 
-def _batch(state: Session, t: Translate) -> None:
+def _batch(state: Session, t: Translate) -> Cells:
     """Draw three pictures of one mask: allowed, scores after, weights after."""
     kind, size, sample = chosen_mask(state)
     own = state.subject
@@ -85,19 +95,28 @@ def _batch(state: Session, t: Translate) -> None:
         ),
         *_after(masked, found.head["weights"], found.reasons, t, operand="allowed"),
     ]
-    matrices(
+    clicked = matrices(
         blocks,
         layout="row",
         alt=t("masks.alt.batch", kind=t(f"masks.kind.{kind}"), layer=layer, head=index),
         filename=t("masks.file"),
         key="masks_batch",
+        picks=True,
         t=t,
         theme=state.theme,
     )
     st.caption(t.markdown(f"masks.kind_says.{kind}"))
+    named = Cell(masked.name, {"head": index, **_first_hidden(found.reasons)}, found.variant)
+    return cell(state, blocks, clicked["pick"], index, found.variant), named
 
 
-def _paint(state: Session, t: Translate) -> None:
+def _first_hidden(reasons: npt.NDArray[Any]) -> dict[str, int]:
+    """Return the first cell that a mask hides, the very first if it hides none."""
+    row, col = np.unravel_index(int((reasons != "").argmax()), reasons.shape)
+    return {"query": int(row), "key": int(col)}
+
+
+def _paint(state: Session, t: Translate) -> Cells:
     """Draw the mask under the brush, and what becomes of scores, weights and output."""
     head = chosen_head(state)
     own = head["mask"]
@@ -123,13 +142,15 @@ def _paint(state: Session, t: Translate) -> None:
             theme=state.theme,
         )
         wipe(state, t, head.sublayer, own.values, is_painted=bool(flips.any()))
+    blocks = _after(after["masked_scores"], after["weights"], found.reasons, t)
     with results:
-        matrices(
-            _after(after["masked_scores"], after["weights"], found.reasons, t),
+        clicked = matrices(
+            blocks,
             layout="row",
             alt=t("masks.alt.after", layer=head.layer, head=head.index),
             filename=t("masks.file"),
             key="masks_after",
+            picks=True,
             t=t,
             theme=state.theme,
         )
@@ -153,6 +174,9 @@ def _paint(state: Session, t: Translate) -> None:
         theme=state.theme,
     )
     st.caption(t.markdown("masks.paint.says", name=f"{head.sublayer}.mask"))
+    query, key = (int(i) for i in np.argwhere(flips)[0]) if flips.any() else after.sharpest()
+    named = Cell(f"{head.sublayer}.weights", {"head": head.index, "query": query, "key": key}, found.variant)
+    return cell(state, blocks, clicked["pick"], head.index, found.variant), named
 
 
 def _after(
@@ -181,7 +205,7 @@ def _after(
     ]
 
 
-def _nowhere(state: Session, t: Translate) -> None:
+def _nowhere(state: Session, t: Translate) -> Cells:
     """Draw what four ways to attend make of a query whose keys are all hidden."""
     head = chosen_head(state)
     row = min(1, len(head["q"].axes[0]) - 1)
@@ -218,13 +242,14 @@ def _nowhere(state: Session, t: Translate) -> None:
         theme=state.theme,
     )
     st.caption(t.markdown("masks.way_says", large=f"{LARGE:.0e}".replace("e+0", "e")))
+    return None, None
 
 
-def _leak(state: Session, t: Translate) -> None:
+def _leak(state: Session, t: Translate) -> Cells:
     """Draw both trainings, when they are asked for."""
     if not begin_leak(state, t):
         st.markdown(t.markdown("masks.look.leak_before", n=len(LETTERS), steps=STEPS))
-        return
+        return None, None
     with st.spinner(t("masks.leak.running")):
         both = leak()
     st.markdown(
@@ -262,6 +287,7 @@ def _leak(state: Session, t: Translate) -> None:
     with samples:
         st.markdown(_table(both.masked, both.open, both.wanted, t))
     st.caption(t.markdown("masks.leak.says", v=len(LETTERS), n=LENGTH, steps=STEPS, seed=SEED, tested=TESTED))
+    return None, None
 
 
 def _table(masked: Learnt, opened: Learnt, wanted: tuple[str, ...], t: Translate) -> str:
@@ -286,7 +312,7 @@ def chosen_head(state: Session) -> Head:
     return Head(state.reading, where, layer, index)
 
 
-PICTURES: Mapping[str, Callable[[Session, Translate], None]] = {
+PICTURES: Mapping[str, Callable[[Session, Translate], Cells]] = {
     "batch": _batch,
     "paint": _paint,
     "nowhere": _nowhere,

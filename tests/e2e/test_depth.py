@@ -59,3 +59,33 @@ def test_another_layer_and_stack_have_their_own_stream(visit):
     choose(page, "pick_stack", "Decoder")
     expect(thumbs).to_have_count(11)
     expect(page.locator(".matrices .group-name", has_text="Cross-attention")).to_be_visible()
+
+
+def test_a_weight_of_an_enlarged_head_tells_where_it_comes_from(visit):
+    page = visit("all_heads")
+    stage = page.locator(".attention-grid .stage").first
+    expect(page.locator(".attention-grid canvas.base").first).to_be_visible()
+    stage.click(position={"x": 40, "y": 80})
+    card = page.locator(".attention-grid .card svg").first
+    expect(card).to_be_visible()
+    box = card.bounding_box()
+    card.click(position={"x": box["width"] * 0.7, "y": box["height"] * 0.7})
+    origin = page.locator(".st-key-origin")
+    expect(origin).to_contain_text("encoder.0.self_attn.weights")
+    expect(origin).to_contain_text("Computed again")
+    expect(card).to_be_visible()  # the map stays open
+    stage.focus()
+    page.keyboard.press("Escape")
+    expect(card).to_be_hidden()
+    expect(origin).to_have_count(0)
+
+
+def test_a_score_of_a_padded_sentence_tells_why_it_is_hidden(visit):
+    page = visit("masks", mask="padding", sample="shorter", depth="numbers")
+    origin = page.locator(".st-key-origin")
+    expect(origin).to_contain_text("masked_scores")
+    expect(origin).to_contain_text("it is padding")
+    cells = page.locator('.matrices svg[role="application"]').nth(2)
+    box = cells.bounding_box()
+    cells.click(position={"x": box["width"] * 0.4, "y": box["height"] * 0.4})
+    expect(origin).to_contain_text("encoder.0.self_attn.weights")

@@ -128,13 +128,14 @@ export function tableOf(grid) {
 
 // ── The browser's part ───────────────────────────────────────────────────────────────────────────────────────────
 
-export default function attentionGrid({ data, parentElement }) {
+export default function attentionGrid({ data, parentElement, setStateValue }) {
   const view = kept(parentElement, () => made(parentElement));
   const grid = parsed(data);
   const named = JSON.stringify(grid.groups);
   // Another model or sentence: what was pointed at is not there any more.
   if (view.named !== named) Object.assign(view, { named, lit: null, open: null, cursor: null });
   view.grid = grid;
+  view.pick = (at) => grid.picks && setStateValue("pick", at && placeOf(grid, at));
   themed(view.root, grid.theme);
   view.root.classList.toggle("presenting", grid.theme.presenting);
   view.stage.setAttribute("aria-label", `${grid.alt} ${grid.words.keys}`);
@@ -190,7 +191,7 @@ function attach(view) {
   };
   stage.addEventListener("pointermove", (event) => {
     const at = under(event);
-    stage.style.cursor = at ? (view.open === null ? "zoom-in" : "zoom-out") : "default";
+    stage.style.cursor = at ? (view.open === null ? "zoom-in" : view.grid.picks ? "pointer" : "zoom-out") : "default";
     lit(view, at);
     view.channel.send({ heads: true, axes: at && { query: at.row, key: at.col } });
     if (at) view.tip.show(said(view.grid, at), event.clientX, event.clientY);
@@ -204,6 +205,7 @@ function attach(view) {
   stage.addEventListener("click", (event) => {
     const at = under(event);
     view.tip.hide();
+    if (view.open !== null && at && view.grid.picks) return picked(view, at);
     // A click beside the enlarged map closes it as well.
     enlarge(view, view.open === null && at ? at.map : null);
   });
@@ -217,8 +219,10 @@ function attach(view) {
 function keyed(view, event) {
   const { grid, plan } = view;
   const arrow = event.key.startsWith("Arrow");
+  const enters = event.key === "Enter" || event.key === " ";
   if (event.key === "Escape" && view.open !== null) enlarge(view, null);
-  else if (event.key === "Enter" || event.key === " ") enlarge(view, view.open === null ? (view.cursor?.map ?? 0) : null);
+  else if (enters && grid.picks && view.open !== null && view.cursor) picked(view, view.cursor);
+  else if (enters) enlarge(view, view.open === null ? (view.cursor?.map ?? 0) : null);
   else if (arrow && view.cursor === null) view.cursor = { map: view.open ?? 0, row: 0, col: 0 };
   else if (arrow && view.open === null) view.cursor = { ...view.cursor, map: neighbour(plan.spots, view.cursor.map, event.key) };
   else if (arrow) {
@@ -249,7 +253,21 @@ function fromOutside(view, what) {
   return map < 0 ? null : { map, row, col };
 }
 
+/** A weight of the enlarged map was chosen: its origin is asked for. */
+function picked(view, at) {
+  view.cursor = at;
+  lit(view, at);
+  view.pick(at);
+}
+
+/** A cell by what Python calls it: {group, layer, head, row, col}. */
+export function placeOf(grid, { map, row, col }) {
+  const { group, layer, head } = grid.maps[map];
+  return { group: grid.groups[group].id, layer, head, row, col };
+}
+
 function enlarge(view, map) {
+  if (view.open !== null && map === null) view.pick(null);
   view.open = map;
   if (map !== null && view.cursor) view.cursor = { ...view.cursor, map };
   draw(view);
@@ -478,7 +496,7 @@ function drawCard(view) {
   const { svg, geometry } = enlarged(grid, open, Math.min(room - 26, grid.theme.presenting ? 900 : 620));
   view.geometry = geometry;
   const words = grid.words;
-  card.replaceChildren(html("div", { class: "card-title" }, [html("b", {}, tileName(grid, open)), ...[...told(grid, open), words.closes].map((text) => html("span", {}, text))]), svg);
+  card.replaceChildren(html("div", { class: "card-title" }, [html("b", {}, tileName(grid, open)), ...[...told(grid, open), grid.picks ? words.picks : words.closes].map((text) => html("span", {}, text))]), svg);
   const [w, h] = [card.offsetWidth, card.offsetHeight];
   // Over its small map, but within the window, be it over what stands above the maps.
   const above = view.stage.getBoundingClientRect().top;

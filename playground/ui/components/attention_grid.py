@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ MOST_CELLS = 4_000_000
 REASONS = {"": ".", "causal": "c", "padding": "p"}
 WORDS = (
     *("tile", "tile_short", "short_says", "weight", "range", "range_own", "top", "rounded"),
-    *("keys", "closes", "off"),
+    *("keys", "closes", "picks", "off"),
     *("attention", "layer", "head"),
 )
 
@@ -92,7 +92,8 @@ def attention_grid(
     tall: int = 0,
     group: str | None = None,
     filename: str | None = None,
-) -> None:
+    picks: bool = False,
+) -> Mapping[str, Any]:
     """Draw every head of some attentions. New weights under the same key are drawn in place.
 
     Args:
@@ -107,6 +108,10 @@ def attention_grid(
         tall: Pixels that the maps may fill downward to be larger; as low as they can be read if 0.
         group: Pictures with the same group light up together; the picture's own key if None.
         filename: Stem of saved files; the key if None.
+        picks: Whether a click on a weight of an enlarged map reaches Python, as a rerun, rather than closes the map.
+
+    Returns:
+        With `picks`: `pick`, `{"group": "cross", "layer": 1, "head": 2, "row": 3, "col": 5}` or None.
 
     Raises:
         ValueError: If there are more than `MOST_CELLS` weights.
@@ -120,9 +125,14 @@ def attention_grid(
         "own_range": own_range,
         "tall": tall,
         "group": group or key,
+        "picks": picks,
         "groups": [each.plain(t) for each in groups],
     }
-    _MOUNT(key=key, data=packed_maps(header, groups))
+    data = packed_maps(header, groups)
+    if not picks:
+        return cast(Mapping[str, Any], _MOUNT(key=key, data=data))
+    made = _MOUNT(key=key, data=data, default={"pick": None}, on_pick_change=lambda: None)
+    return cast(Mapping[str, Any], made)
 
 
 def packed_maps(header: dict[str, Any], groups: Sequence[HeadMaps]) -> bytes:
