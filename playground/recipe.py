@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from models import SCHEDULES, ModelConfig
-from playground.tasks import TASKS
+from playground.tasks import TASKS, DataRefused, OwnData, Task
 
 DEVICES = ("cpu", "cuda", "mps")
 
@@ -47,7 +47,7 @@ MAX_FORKS = 16  # of forks of forks
 LATER = frozenset({"schedule"})
 
 # What a fork has from the run it was forked from, so that it is written once.
-_INHERITED = ("task",)
+_INHERITED = ("task", "own")
 
 RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -186,11 +186,12 @@ class RunConfig:
     """Everything that makes a run what it is.
 
     Attributes:
-        task: A key of `TASKS`.
-        model: The model's sizes and choices; its vocabulary is the task's.
+        task: A key of `TASKS`, or of `OWN` for a visitor's own data.
+        model: The model's sizes and choices; architecture and vocabulary are the task's.
         recipe: How it is trained.
         changes: What was changed on the way, by rising steps; later ones of a step win.
         origin: What the run was forked from, and its settings until then; None if it began at step 0 by itself.
+        own: The visitor's own data, if that is what is learnt.
 
     Raises:
         RunRefused: If there is no such task, the model does not fit it, or is larger than `MODEL_LIMITS`; or if changes
@@ -202,15 +203,17 @@ class RunConfig:
     recipe: Recipe = field(default_factory=Recipe)
     changes: tuple[Change, ...] = ()
     origin: Origin | None = None
+    own: OwnData | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.task, str) or self.task not in TASKS:
+        known = TASKS if self.own is None else (self.own.name,)
+        if not isinstance(self.task, str) or self.task not in known:
             raise RunRefused("training.refused.task", task=_short(self.task))
-        task = TASKS[self.task]
+        task = self.data
         for name, high in MODEL_LIMITS.items():
             if (value := getattr(self.model, name)) > high:
                 raise RunRefused("training.refused.size", name=name, value=_short(value), high=high)
-        if self.model.architecture != "encoder-decoder":
+        if self.model.architecture != task.architecture:
             raise RunRefused("training.refused.architecture", architecture=self.model.architecture)
         if self.model.vocab_size != (wanted := len(task.vocabulary.tokens)):
             raise RunRefused("training.refused.vocabulary", value=_short(self.model.vocab_size), wanted=wanted)
@@ -230,10 +233,15 @@ class RunConfig:
             raise RunRefused("training.refused.fresh", names="seed")
         if not 0 <= self.origin.step <= min(self.recipe.steps, self.origin.config.recipe.steps):
             raise RunRefused("training.refused.field", name="origin.step")
-        if self.origin.config.task != self.task:
+        if (self.origin.config.task, self.origin.config.own) != (self.task, self.own):
             raise RunRefused("training.refused.field", name="origin.task")
         if self.generation > MAX_FORKS:
             raise RunRefused("training.refused.forks", high=MAX_FORKS)
+
+    @property
+    def data(self) -> Task:
+        """What is learnt: the one way from a run to its task."""
+        return TASKS[self.task] if self.own is None else self.own.task()
 
     @property
     def generation(self) -> int:
@@ -282,7 +290,7 @@ class RunConfig:
         What a step costs at any size, what each layer does, and six multiplications and additions a weight and token;
         the three constants were fitted to ten models from 9,000 to 7 million weights.
         """
-        tokens = self.recipe.batch_size * 0.6 * TASKS[self.task].max_len
+        tokens = self.recipe.batch_size * 0.6 * self.data.max_len
         operations = 6 * self.model.n_parameters * tokens
         return self.recipe.steps * (2e-3 + 3.5e-3 * self.model.n_layers + 12e-12 * operations)
 
@@ -299,6 +307,7 @@ class RunConfig:
             "recipe": self.recipe.to_dict(),
             "changes": [asdict(change) for change in self.changes],
             "origin": origin,
+            **({} if self.own is None else {"own": self.own.to_dict()}),
         }
 
     @classmethod
@@ -308,7 +317,7 @@ class RunConfig:
         Raises:
             RunRefused: If anything in it is missing, unknown, of another type or outside its limits.
         """
-        found = table(plain, "run", {each.name for each in fields(cls)}, {"changes", "origin"})
+        found = table(plain, "run", {each.name for each in fields(cls)}, {"changes", "origin", "own"})
         recipe = Recipe.from_dict(found["recipe"])
         try:
             model = ModelConfig.from_dict(found["model"])
@@ -316,7 +325,16 @@ class RunConfig:
             raise RunRefused("training.refused.model") from error
         inherited = {name: found[name] for name in _INHERITED if name in found}
         changes, origin = _changes(found.get("changes")), _origin(found.get("origin"), inherited)
+        if "own" in inherited:
+            inherited["own"] = _own(inherited["own"])
         return cls(**inherited, model=model, recipe=recipe, changes=changes, origin=origin)
+
+
+def _own(plain: object) -> OwnData:
+    try:
+        return OwnData.from_dict(plain)
+    except DataRefused as error:
+        raise RunRefused(error.key, **error.values) from error
 
 
 def _changes(plain: object) -> tuple[Change, ...]:
@@ -405,19 +423,20 @@ def differences(one: RunConfig, other: RunConfig) -> dict[str, tuple[object, obj
     }
 
 
-def model_for(task: str, **choices: Any) -> ModelConfig:
+def model_for(task: str | Task, **choices: Any) -> ModelConfig:
     """Return a small model with the paper's choices for a task: d_model 64, 4 heads, 2+2 layers, d_ff 256.
 
     Args:
-        task: A key of `TASKS`; gives `vocab_size` and `max_len`.
+        task: A key of `TASKS`, or a task; gives `architecture`, `vocab_size` and `max_len`.
         choices: Fields of `ModelConfig` that differ.
 
     Raises:
         ValueError: If the choices do not fit together.
     """
     sizes = {"d_model": 64, "n_heads": 4, "d_ff": 256, "n_layers": 2}
-    room = {"vocab_size": len(TASKS[task].vocabulary.tokens), "max_len": TASKS[task].max_len}
-    return ModelConfig(**{"architecture": "encoder-decoder", **room, **sizes, **choices})
+    data = TASKS[task] if isinstance(task, str) else task
+    room = {"vocab_size": len(data.vocabulary.tokens), "max_len": data.max_len}
+    return ModelConfig(**{"architecture": data.architecture, **room, **sizes, **choices})
 
 
 def recorded_steps(steps: int) -> tuple[int, ...]:

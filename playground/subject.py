@@ -16,7 +16,7 @@ from playground.labelled import Axis, LabelledArray
 from playground.measures import agreement
 from playground.reading import Reading
 from playground.runs import Run
-from playground.tasks import BOS, EOS, TASKS, Example, Task
+from playground.tasks import BOS, EOS, Example, Task
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ class Subject:
     def __init__(self, run: Run, step: int, text: str) -> None:
         self.run = run
         self.step = step
-        self.task: Task = TASKS[run.config.task]
+        self.task: Task = run.config.data
         self.src: tuple[str, ...] = self.task.tokenize(text)
         self._read = _READ.found_or_made((run.path, step, self.src), self._translate, lambda read: read.reading.n_bytes)
 

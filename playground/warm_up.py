@@ -6,7 +6,6 @@ import torch
 
 from playground.runs import RunStore
 from playground.subject import Subject
-from playground.tasks import TASKS
 from playground.training import Engine, shared_engine
 
 
@@ -20,6 +19,6 @@ def start() -> Engine:
     torch.set_num_threads(1)
     engine = shared_engine()
     run = next(run for run in RunStore().runs() if run.is_recording)
-    subject = Subject(run, run.steps[-1], TASKS[run.task].examples[0])
+    subject = Subject(run, run.steps[-1], run.config.data.examples[0])
     subject.aligned_head()
     return engine

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from playground.tasks.example import Batch, Example, encode_batch
+from playground.tasks.example import Architecture, Batch, Example, encode_batch
 from playground.tasks.refusal import EmptyText, TextTooLong, UnknownWord
-from playground.tasks.vocabulary import SPECIALS, Vocabulary, nearest
+from playground.tasks.vocabulary import HIDDEN, SPECIALS, Vocabulary, nearest
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +23,10 @@ _HELD_OUT_ONE_IN = 12
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task:
-    """A language to translate from and one to translate into. Everything is built on first use and then kept.
+    """What a model reads and what it shall write. Everything is built on first use and then kept.
+
+    An example's `src` and `tgt` are, by architecture, a sentence and its translation; the beginning of a text and what
+    follows; a text with hidden words and the whole of it.
 
     Attributes:
         name: Its name in `TASKS`, in links and in run folders.
@@ -35,6 +38,11 @@ class Task:
         words: Splits a text into words as they were typed.
         spell: Gives the tokens that a typed word stands for (lower case, no punctuation; `don't` is two tokens).
         detokenize: Writes target tokens as the language is written.
+        join: Writes source tokens as one types them; `tokenize` reads that again.
+        architecture: Of the models that learn it.
+        whole: Whether a decoder alone is asked for every token of a text, its beginning too.
+        ends: Whether what is written ends with ⟨eos⟩; a piece of a longer text does not.
+        split: Parts the sentences into those to learn from and those held out; by a hash of the source if None.
     """
 
     name: str
@@ -46,6 +54,11 @@ class Task:
     words: Callable[[str], list[str]]
     spell: Callable[[str], tuple[str, ...]]
     detokenize: Callable[[Sequence[str]], str]
+    join: Callable[[Sequence[str]], str] = " ".join
+    architecture: Architecture = "encoder-decoder"
+    whole: bool = False
+    ends: bool = True
+    split: Callable[[Sequence[Example]], tuple[tuple[Example, ...], tuple[Example, ...]]] | None = None
 
     @property
     def train(self) -> Sequence[Example]:
@@ -62,13 +75,21 @@ class Task:
         """One table for both languages: the specials, the source words, the other target words, each sorted."""
         src = {word for example in self._pairs for word in example.src}
         tgt = {word for example in self._pairs for word in example.tgt}
-        return Vocabulary([*sorted(src), *sorted(tgt - src)])
+        hidden = [HIDDEN] if HIDDEN in src else []
+        return Vocabulary([*hidden, *sorted(src - {HIDDEN}), *sorted(tgt - src)])
 
     @cached_property
     def max_len(self) -> int:
         """Length of the longest sequence the task has, specials included."""
         # The decoder reads ⟨bos⟩ and the target, the encoder the source and ⟨eos⟩; all three fit with both.
+        if self.architecture == "decoder-only":
+            return 2 + max(len(example.src) + len(example.tgt) for example in self._pairs)
         return 2 + max(max(len(example.src), len(example.tgt)) for example in self._pairs)
+
+    @property
+    def longest(self) -> int:
+        """Most tokens of a text that a visitor gives the model: what it can hold, and room for ⟨bos⟩ and ⟨eos⟩."""
+        return self.max_len - 2
 
     def batch(self, rng: np.random.Generator | torch.Generator, size: int) -> list[Example]:
         """Draw `size` training sentences, with replacement, by the caller's own generator.
@@ -89,7 +110,7 @@ class Task:
 
     def encode(self, examples: Sequence[Example]) -> Batch:
         """Return the ids of `examples` by this task's vocabulary, padded."""
-        return encode_batch(examples, self.vocabulary)
+        return encode_batch(examples, self.vocabulary, architecture=self.architecture, whole=self.whole, ends=self.ends)
 
     def tokenize(self, text: str) -> tuple[str, ...]:
         """Return the source tokens of what a visitor typed; known words in any order will do.
@@ -99,7 +120,7 @@ class Task:
             TextTooLong: If there are more tokens than in the longest sentence of the task.
             UnknownWord: If a word is not in the source language; the first such is named.
         """
-        limit = self.max_len - 2
+        limit = self.longest
         typed = [(word, tokens) for word in self.words(text) if (tokens := self.spell(word))]
         n = sum(len(tokens) for _, tokens in typed)
         if n == 0:
@@ -116,21 +137,32 @@ class Task:
         """Say whether the sentence stands in `train`."""
         return tuple(src) in self._trained
 
+    @property
+    def _offered(self) -> list[tuple[str, ...]]:
+        """The tokens of `examples`."""
+        return [tuple(token for word in self.words(text) for token in self.spell(word)) for text in self.examples]
+
     @cached_property
     def _pairs(self) -> tuple[Example, ...]:
-        offered = [self.reference(tuple(text.split())) for text in self.examples]
-        found = {example.src: example for example in offered if example is not None}
+        offered = [self.reference(src) for src in self._offered]
+        found = {self._key(example): example for example in offered if example is not None}
         for example in self.pairs():
-            found.setdefault(example.src, example)
+            found.setdefault(self._key(example), example)
         return tuple(found.values())
+
+    def _key(self, example: Example) -> tuple[str, ...]:
+        """Return what no other example has: the source, or all of a text that may go on in several ways."""
+        return (*example.src, *example.tgt) if self.whole else example.src
 
     @cached_property
     def _split(self) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
-        offered = {tuple(text.split()) for text in self.examples}
+        if self.split is not None:
+            return self.split(self._pairs)
+        offered = set(self._offered)
         train: list[Example] = []
         heldout: list[Example] = []
         for example in self._pairs:
-            out = example.src in offered or _held_out(example.src)
+            out = example.src in offered or _held_out(self._key(example))
             (heldout if out else train).append(example)
         return tuple(train), tuple(heldout)
 

@@ -9,6 +9,9 @@ from functools import cached_property
 PAD, BOS, EOS = 0, 1, 2
 SPECIALS = ("⟨pad⟩", "⟨bos⟩", "⟨eos⟩")
 
+# In the vocabulary of a task with hidden words what stands in their places is the first word.
+MASK, HIDDEN = 3, "⟨mask⟩"
+
 
 class Vocabulary:
     """Tokens and their ids; ids 0, 1, 2 are padding, begin and end of a sentence.

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from models import Transformer, accuracy, label_smoothed_loss, noam_rate
 from playground.recipe import RunConfig
-from playground.tasks import TASKS, encode_batch
+from playground.tasks import Batch, Task
 from playground.training.watching import Peek, Sample, exact_matches, peek, samples
 
 Ids = npt.NDArray[np.int64]
@@ -85,14 +85,14 @@ class Trainer:
         recipe = config.recipe
         order, first, dropout = np.random.SeedSequence(recipe.seed).spawn(3)
         self.config = config
-        self.task = TASKS[config.task]
+        self.task = config.data
         self.step = 0
         self.seconds = 0.0
         self._diverged = False
         self._device = torch.device(recipe.device)
         self.model = Transformer(config.model, generator=_generator(first, torch.device("cpu"))).to(self._device)
         self.model.dropout.generator = _generator(dropout, self._device)
-        self._batches = _batches(config.task, np.random.default_rng(order), recipe.batch_size)
+        self._batches = _batches(config.data, np.random.default_rng(order), recipe.batch_size)
         self._optimizer = torch.optim.Adam(
             self.model.parameters(),
             lr=0.0,  # set before each step
@@ -116,10 +116,11 @@ class Trainer:
         recipe = self.config.recipe
         step = self.step + 1
         rate = noam_rate(step, d_model=self.config.model.d_model, warmup=recipe.warmup, factor=recipe.factor)
-        src, tgt_in, tgt_out = (torch.from_numpy(each).to(self._device) for each in next(self._batches))
+        batch = next(self._batches)
+        tgt_out = torch.from_numpy(batch.tgt_out).to(self._device)  # [batch, pos]
 
         self.model.train()
-        logits = self.model(src, tgt_in)  # [batch, pos, vocab]
+        logits = self.model(*(torch.from_numpy(ids).to(self._device) for ids in batch.read))  # [batch, pos, vocab]
         loss = label_smoothed_loss(logits, tgt_out, self.config.model.pad_id, recipe.label_smoothing)
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -192,28 +193,28 @@ def _generator(seed: np.random.SeedSequence, device: torch.device) -> torch.Gene
     return torch.Generator(device).manual_seed(int(seed.generate_state(1, np.uint64)[0] >> 1))
 
 
-@lru_cache(maxsize=8)
-def sentences(task: str) -> tuple[Ids, Ids, Ids]:
+@lru_cache(maxsize=32)
+def sentences(task: Task) -> Batch:
     """Return all training sentences of a task as ids, padded to the longest: `[sentence, pos]`, read only."""
-    encoded = encode_batch(TASKS[task].train, TASKS[task].vocabulary)
+    encoded = task.encode(task.train)
     for each in encoded:
         each.flags.writeable = False
     return encoded
 
 
-def _batches(task: str, rng: np.random.Generator, size: int) -> Iterator[tuple[Ids, Ids, Ids]]:
+def _batches(task: Task, rng: np.random.Generator, size: int) -> Iterator[Batch]:
     """Give batches for ever: all training sentences in a random order, then again in another.
 
     Sentences of about the same length come together, so that little of a batch is padding: of each `POOL` batches in a
     row the sentences are sorted by length, cut into batches, and these shuffled.
 
     Yields:
-        `src`, `tgt_in`, `tgt_out`, each `[batch, pos]`, padded to the longest of the batch.
+        Batches padded to their longest sentence only.
 
     Source: Vaswani et al. 2017, section 5.1.
     """
     src, tgt_in, tgt_out = sentences(task)
-    lengths = (src != 0).sum(axis=1) + (tgt_out != 0).sum(axis=1)  # [sentence]
+    lengths = (src != 0).sum(axis=1) + (tgt_in != 0).sum(axis=1)  # [sentence]
     waiting = np.empty(0, dtype=np.int64)
     while True:
         while len(waiting) < POOL * size:
@@ -221,7 +222,10 @@ def _batches(task: str, rng: np.random.Generator, size: int) -> Iterator[tuple[I
         pool, waiting = waiting[: POOL * size], waiting[POOL * size :]
         by_length = pool[np.argsort(lengths[pool], kind="stable")]
         for chosen in rng.permutation(by_length.reshape(POOL, size)):
-            yield _cut(src[chosen]), _cut(tgt_in[chosen]), _cut(tgt_out[chosen])
+            read = _cut(src[chosen]), _cut(tgt_in[chosen])
+            # As many places as logits: those of the decoder, or of an encoder alone.
+            places = read[1].shape[1] or read[0].shape[1]
+            yield Batch(*read, np.ascontiguousarray(tgt_out[chosen][:, :places]))
 
 
 def _cut(ids: Ids) -> Ids:

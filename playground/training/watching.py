@@ -10,8 +10,8 @@ import numpy.typing as npt
 import torch
 
 from models import Transformer, capture, greedy
-from playground.tasks import BOS, EOS, Example, Task
-from playground.tasks.example import encode_batch, padded
+from playground.tasks import BOS, EOS, MASK, Example, Task
+from playground.tasks.example import padded
 
 BATCH = 128  # sentences that are decoded together
 
@@ -42,8 +42,8 @@ class Peek:
 
     Attributes:
         step: Updates made.
-        src: Source tokens, ⟨eos⟩ last.
-        tgt: Decoder input, ⟨bos⟩ first.
+        src: Source tokens, ⟨eos⟩ last; none of a decoder alone.
+        tgt: Decoder input, ⟨bos⟩ first; none of an encoder alone.
         maps: Weights by tensor name, such as `encoder.0.self_attn.weights`: float32 `[head, query, key]`, 0–1.
     """
 
@@ -64,33 +64,53 @@ def translate_tokens(
     *,
     between: Callable[[], None] = lambda: None,
 ) -> Iterator[tuple[str, ...]]:
-    """Translate sentences greedily, many at a time. The model must be in eval mode, without gradients.
+    """Let the model write what belongs to each source, many at a time. It must be in eval mode, without gradients.
 
     Args:
         model: On any device.
         task: Whose vocabulary the model has.
-        sources: The tokens of each sentence.
+        sources: The tokens of each sentence, of each beginning, or of each text with hidden words.
         between: Called after each decoding step; may raise, to break it off.
 
     Yields:
-        The target tokens of each, without ⟨bos⟩ and ⟨eos⟩.
+        Of each the likeliest tokens, without ⟨bos⟩ and ⟨eos⟩: greedily the translation, or what follows the beginning;
+        of an encoder alone the text, its hidden words found.
     """
     device = next(model.parameters()).device
+    encode = task.vocabulary.encode
     for first in range(0, len(sources), BATCH):
-        rows = [[*task.vocabulary.encode(tokens), EOS] for tokens in sources[first : first + BATCH]]
-        src = torch.from_numpy(padded(rows)).to(device)  # [batch, pos]
+        some = sources[first : first + BATCH]
+        if task.architecture == "encoder-only":
+            ids = padded([*encode(tokens), EOS] for tokens in some)
+            best = model(torch.from_numpy(ids).to(device)).argmax(dim=-1).cpu().numpy()  # [batch, pos]
+            between()
+            filled = np.where(ids == MASK, best, ids)
+            yield from (
+                task.vocabulary.decode(row[: len(tokens)].tolist()) for row, tokens in zip(filled, some, strict=True)
+            )
+            continue
+        if task.architecture == "decoder-only":
+            given = [[BOS, *encode(tokens)] for tokens in some]
+            # Of a text, ⟨bos⟩ and the beginning are there already.
+            most = [max(1, task.max_len - len(row)) for row in given]
+        else:
+            given = [[*encode(tokens), EOS] for tokens in some]
+            most = [task.max_len] * len(given)
         columns = []
-        for step in greedy(model, src, bos_id=BOS, eos_id=EOS, max_len=task.max_len):
+        for step in greedy(
+            model, torch.from_numpy(padded(given)).to(device), bos_id=BOS, eos_id=EOS, max_len=max(most)
+        ):
             columns.append(step.token)
             between()
-        for ids in torch.stack(columns, dim=1).tolist():
-            yield task.vocabulary.decode(ids[: ids.index(EOS)] if EOS in ids else ids)
+        for row, limit in zip(torch.stack(columns, dim=1).tolist(), most, strict=True):
+            written = row[:limit]
+            yield task.vocabulary.decode(written[: written.index(EOS)] if EOS in written else written)
 
 
 def exact_matches(
     model: Transformer, task: Task, examples: Sequence[Example], *, between: Callable[[], None] = lambda: None
 ) -> list[bool]:
-    """Say for each sentence whether greedy decoding gives its translation, word for word."""
+    """Say for each sentence whether the model writes what belongs to it, word for word."""
     written = translate_tokens(model, task, [example.src for example in examples], between=between)
     return [got == example.tgt for got, example in zip(written, examples, strict=True)]
 
@@ -101,24 +121,20 @@ def samples(
     """Return sentences with what they should become and what the model makes of them, as text."""
     written = translate_tokens(model, task, [example.src for example in examples], between=between)
     return tuple(
-        Sample(" ".join(example.src), task.detokenize(example.tgt), task.detokenize(got))
+        Sample(task.join(example.src), task.detokenize(example.tgt), task.detokenize(got))
         for got, example in zip(written, examples, strict=True)
     )
 
 
 def peek(model: Transformer, task: Task, step: int) -> Peek:
-    """Return the attention maps of the task's first example, its right translation given to the decoder."""
-    example = task.reference(task.tokenize(task.examples[0]))
-    assert example is not None, "a task's examples are sentences of its own"
-    ids = encode_batch([example], task.vocabulary)
+    """Return the attention maps of the task's first example, what belongs to it given to the decoder."""
+    src = task.tokenize(task.examples[0])
+    example = task.reference(src) or next((each for each in task.heldout if each.src == src), None)
+    if example is None:
+        example = Example(src, src if task.architecture == "encoder-only" else (), ())
+    batch = task.encode([example])
     device = next(model.parameters()).device
-    src, tgt_in = (torch.from_numpy(each).to(device) for each in ids[:2])
-    trace = capture(model, src, tgt_in)
+    trace = capture(model, *(torch.from_numpy(ids).to(device) for ids in batch.read))
     maps = {name: trace[name].float().cpu().numpy() for name in trace if name.endswith(".weights")}
-    tokens = task.vocabulary.tokens
-    return Peek(
-        step,
-        tuple(tokens[i] for i in ids[0][0]),
-        tuple(tokens[i] for i in ids[1][0]),
-        maps,
-    )
+    words = task.vocabulary.decode
+    return Peek(step, words(batch.src[0].tolist()), words(batch.tgt_in[0].tolist()), maps)

@@ -45,8 +45,8 @@ def preload() -> None:
     """Import and prepare what every worker needs, without starting a thread."""
     import torch._dynamo  # noqa: F401  (an optimizer imports it when the first one is made, which takes a second)
 
-    for name in TASKS:
-        sentences(name)
+    for task in TASKS.values():
+        sentences(task)
 
 
 def main(connection: Connection[Any, Any]) -> None:

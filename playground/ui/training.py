@@ -20,7 +20,6 @@ from playground.labelled import Axis, LabelledArray
 from playground.plan import planned_rates
 from playground.recipe import RunConfig
 from playground.runs import Run
-from playground.tasks import TASKS
 from playground.training import Peek, RunRefused, RunStatus, Sample, shared_engine
 from playground.training.trainer import watching
 from playground.training.watching import peek, samples
@@ -243,7 +242,7 @@ def _draw(seen: Seen, state: Session, t: Translate) -> None:
             "train.maps_of",
             step=f"{looked.step:,}",
             src=" ".join(looked.src[:-1]),
-            tgt=TASKS[seen.config.task].detokenize(looked.tgt[1:]),
+            tgt=seen.config.data.detokenize(looked.tgt[1:]),
         ),
         filename="attention",
         t=t,
@@ -255,6 +254,6 @@ def _draw(seen: Seen, state: Session, t: Translate) -> None:
 def _looked(path: Path, is_recording: bool, step: int) -> tuple[tuple[Sample, ...], Peek]:
     """Return what the model of a recorded step translates and attends to; weights of a step never change."""
     run = Run.load(path, is_recording=is_recording)
-    model, task = run.model(step), TASKS[run.task]
+    model, task = run.model(step), run.config.data
     with watching(model):
         return samples(model, task, task.heldout[:SAMPLES]), peek(model, task, step)

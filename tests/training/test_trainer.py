@@ -160,7 +160,7 @@ def test_weights_are_handed_out_as_copies():
 def test_every_sentence_is_seen_once_before_any_is_seen_twice():
     n = len(TASKS["reverse"].train)
     size = 97
-    batches = trainer_module._batches("reverse", np.random.default_rng(1), size)
+    batches = trainer_module._batches(TASKS["reverse"], np.random.default_rng(1), size)
     whole_pools = n // (POOL * size) * POOL
     seen = [tuple(row) for _ in range(whole_pools) for row in _wide(next(batches)[0])]
     assert len(set(seen)) == len(seen)
@@ -174,7 +174,7 @@ def _wide(ids: trainer_module.Ids) -> list[list[int]]:
 
 def test_sentences_of_one_length_come_together():
     """Of a batch in any order, nearly a third would be padding."""
-    batches = trainer_module._batches("reverse", np.random.default_rng(1), 32)
+    batches = trainer_module._batches(TASKS["reverse"], np.random.default_rng(1), 32)
     padding = [(next(batches)[0] == 0).mean() for _ in range(5 * POOL)]
     assert np.mean(padding) < 0.06
 
