@@ -15,7 +15,7 @@ from playground.i18n import LANGUAGES
 from playground.reading import Reading
 from playground.runs import Run, RunRefused, RunStore
 from playground.subject import Subject
-from playground.tasks import TASKS, Task, TextRefused
+from playground.tasks import Task, TextRefused
 from playground.training import ACTIVE
 from playground.ui import COOKIE
 from playground.ui.link import DEFAULT_LANGUAGE, MAX_TEXT, PICKS, Turn, View, from_params, reconcile, to_params
@@ -110,7 +110,7 @@ class Session:
     @property
     def task(self) -> Task:
         """What the model was trained to do."""
-        return TASKS[self.run.task]
+        return self.run.config.data
 
     @property
     def step(self) -> int:
@@ -172,7 +172,7 @@ class Session:
         except RunRefused as error:
             self.notice = Notice(error.key, error.values)
             return
-        before, task = self.task, TASKS[run.task]
+        before, task = self.task, run.config.data
         self._texts[before.name] = self.view.text
         text = self.view.text
         if task is not before and (text is None or _refusal(task, text)):
