@@ -57,6 +57,7 @@ __all__ = [
 
 FORMAT = 1
 RECORDINGS = Path(__file__).parent / "recordings"
+EXPERIMENTS = Path(__file__).parent / "experiments"  # the runs that are shipped to be compared; nothing lists them
 REMOVED = ".removed-"  # begins the name of a folder that is being removed
 OPENED_EVERY = 3600.0  # seconds; a folder's time is when it was last written to or opened, no more exactly than this
 
@@ -330,8 +331,9 @@ class RunStore:
         """
         if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
             raise RunRefused("training.refused.no_run", run=str(run_id)[:64])
-        if _is_folder(path := self.recordings / run_id):
-            return Run.load(path, is_recording=True)
+        for folder in (self.recordings, EXPERIMENTS):
+            if _is_folder(path := folder / run_id):
+                return Run.load(path, is_recording=True)
         run = Run.load(self.root / run_id)
         _opened_now(run.path)
         return run

@@ -21,6 +21,7 @@ class Theme:
         negative, positive: Ends of the diverging scale, whose middle is `background`.
         hidden: Hatch of a cell hidden by a mask.
         focus: Outline of what is pinned or named in the text.
+        runs: One colour a run where several are compared; no role's.
         presenting: Whether type is set for a hall.
     """
 
@@ -40,6 +41,7 @@ class Theme:
     positive: str
     hidden: str
     focus: str
+    runs: tuple[str, ...]
     presenting: bool = False
 
     @property
@@ -73,6 +75,7 @@ LIGHT = Theme(
     positive="#2166AC",
     hidden="#8A94A3",
     focus="#E6A700",
+    runs=("#1B2430", "#D01C6F", "#2F6FDE", "#6B7A00"),
 )
 
 DARK = Theme(
@@ -92,6 +95,7 @@ DARK = Theme(
     positive="#6FB1FF",
     hidden="#788596",
     focus="#FFD24A",
+    runs=("#E8EDF3", "#FF6FA8", "#7FB0FF", "#C3D14A"),
 )
 
 THEMES: Mapping[str, Theme] = {"light": LIGHT, "dark": DARK}
