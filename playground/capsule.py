@@ -34,7 +34,6 @@ import numpy as np
 from playground.archive import ArchiveRefused, archived_size, read_archive, write_archive
 from playground.recipe import RunRefused, table
 from playground.runs import (
-    MAX_HEADER,
     MAX_METRICS,
     MAX_NOTE,
     MAX_OWN,
@@ -47,6 +46,7 @@ from playground.runs import (
     read_weights,
     weight_bytes,
 )
+from playground.tensors import MAX_HEADER
 
 __all__ = ["MOST_BYTES", "capsule_name", "capsule_size", "read_capsule", "write_capsule"]
 

@@ -4,6 +4,8 @@
     <run id>/own.json                         the visitor's own data, if that is what is learnt; written once
     <run id>/metrics.jsonl                    a line a step, only ever appended
     <run id>/weights/step-000640.safetensors  the weights after 640 updates, float32
+    <run id>/state/step-000640.safetensors    what training depends on besides, to go on from it; recordings have none
+    <run id>/latest.safetensors               both, of a moment ago; there only while it is trained, or was broken off
     <run id>/label.json                       what its keeper calls it; there only once somebody keeps it
 
 Whatever is being written when the power goes is either there whole or not at all, so a run opens at any moment. And
@@ -21,11 +23,10 @@ import re
 import secrets
 import shutil
 import stat
-import struct
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -34,18 +35,22 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 import numpy.typing as npt
-import safetensors.torch
 import torch
 from torch import Tensor
 
 from models import ModelConfig, Transformer
-from playground.recipe import Recipe, RunConfig, RunRefused, table
+from playground.parts import parts
+from playground.recipe import RUN_ID, Change, Origin, Recipe, RunConfig, RunRefused, changed, table
+from playground.state import State, state_bytes, whole_bytes
 from playground.tasks import OWN, TASKS, Task
+from playground.tensors import MAX_HEADER, floats, read_tensors, size_of, write_tensors
 
 __all__ = [
     "COLUMNS",
     "RECORDINGS",
+    "Change",
     "Label",
+    "Origin",
     "Progress",
     "Recipe",
     "Run",
@@ -53,6 +58,7 @@ __all__ = [
     "RunRefused",
     "RunStore",
     "RunWriter",
+    "can_fork",
 ]
 
 FORMAT = 1
@@ -61,25 +67,27 @@ EXPERIMENTS = Path(__file__).parent / "experiments"  # the runs that are shipped
 REMOVED = ".removed-"  # begins the name of a folder that is being removed
 OPENED_EVERY = 3600.0  # seconds; a folder's time is when it was last written to or opened, no more exactly than this
 
-# Fields that run.json of before has not got.
-LATER = frozenset({"changes", "origin"})
+# Fields of run.json that are the run's configuration, and fields that run.json of before has not got.
+_SETTINGS = frozenset({"task", "model", "recipe", "changes", "origin"})
+LATER = frozenset({"changes", "origin", "is_exact"})
 
 # What is measured at each step; a line of metrics.jsonl has all of them.
 COLUMNS = ("step", "loss", "accuracy", "learning_rate", "grad_norm", "tokens", "seconds")
+# What a closer look, every few steps, measures besides; the last two are lists with a number a part of the model.
+CLOSER = ("step", "held_out_loss", "grads", "updates")
 STATES = ("running", "paused", "finished", "stopped", "diverged", "failed")
 
 MAX_RUN_JSON = 64 * 1024  # bytes
 MAX_OWN = 16 * 1024 * 1024  # bytes; its own limits are far smaller, but JSON may write a character in six bytes
 MAX_METRICS = 32 * 1024 * 1024  # bytes
 MAX_METRICS_LINE = 4 * 1024  # bytes
-MAX_HEADER = 1024 * 1024  # bytes of a weights file that describe it
 MAX_RECORDED = 200  # weights files of a run
 MAX_TITLE = 200  # characters
 MAX_NOTE = 2_000  # characters
 MAX_LABEL = 32 * 1024  # bytes
 MAX_OWNERS = 100_000  # runs whose owners are remembered
 
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_LATEST = "latest.safetensors"
 _WEIGHTS_FILE = re.compile(r"step-([0-9]{6,9})\.safetensors")
 
 # What there can be to say about a run that has ended, with the numbers that stand in it.
@@ -87,6 +95,7 @@ MESSAGES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "training.ended.diverged": frozenset({"step", "rate"}),
         "training.ended.left": frozenset(),
+        "training.ended.time": frozenset(),
         "training.ended.died": frozenset(),
         "training.ended.memory": frozenset(),
         "training.ended.error": frozenset(),
@@ -158,6 +167,8 @@ class Run:
         versions: Of python, torch and the format's writer.
         is_recording: Whether it is shipped with the project.
         label: What is known of it besides.
+        is_exact: Whether its configuration makes it again bit by bit, on such a machine. Not if it was continued from
+            weights that the arithmetic of another machine had made.
     """
 
     id: str
@@ -169,6 +180,7 @@ class Run:
     versions: Mapping[str, str]
     is_recording: bool = False
     label: Label = field(default_factory=Label)
+    is_exact: bool = True
 
     @classmethod
     def load(cls, path: Path, *, is_recording: bool = False) -> Self:
@@ -184,14 +196,16 @@ class Run:
             version = found.get("format")
             shown = version if isinstance(version, int) and abs(version) < 1e6 else "?"
             raise RunRefused("training.refused.format", found=shown, wanted=FORMAT)
-        fields = {"format", "title", "task", "vocabulary", "model", "recipe", "versions", "created", "status", *LATER}
-        plain = table(found, "run.json", fields, LATER)
+        wanted = {"format", "title", "vocabulary", "versions", "created", "status", *_SETTINGS, *LATER}
+        plain = table(found, "run.json", wanted, LATER)
         title, versions = plain["title"], plain["versions"]
         if not isinstance(title, str) or len(title) > MAX_TITLE:
             raise RunRefused("training.refused.field", name="title")
         if not isinstance(versions, dict) or not all(isinstance(each, str) for each in versions.values()):
             raise RunRefused("training.refused.field", name="versions")
-        settings = {name: plain[name] for name in {"task", "model", "recipe", *LATER} & plain.keys()}
+        if not isinstance(is_exact := plain.get("is_exact", True), bool):
+            raise RunRefused("training.refused.field", name="is_exact")
+        settings = {name: plain[name] for name in _SETTINGS & plain.keys()}
         if plain["task"] in tuple(OWN):
             settings["own"] = _parse(_read(path / "own.json", MAX_OWN))
         config = RunConfig.from_dict(settings)
@@ -205,7 +219,8 @@ class Run:
         progress = _progress(plain["status"], config.recipe.steps)
         label = Label.read(path)
         title = title if label.title is None else label.title
-        return cls(path.name, path, title, config, progress, created, MappingProxyType(versions), is_recording, label)
+        versions = MappingProxyType(versions)
+        return cls(path.name, path, title, config, progress, created, versions, is_recording, label, is_exact)
 
     @property
     def task(self) -> str:
@@ -219,7 +234,19 @@ class Run:
         Raises:
             RunRefused: If there are more than `MAX_RECORDED`.
         """
-        folder = self.path / "weights"
+        return self._kept("weights")
+
+    @cached_property
+    def state_steps(self) -> tuple[int, ...]:
+        """The recorded steps from which training can go on without being done again; none of a recording's.
+
+        Raises:
+            RunRefused: As `steps`.
+        """
+        return tuple(step for step in self._kept("state") if step in self.steps)
+
+    def _kept(self, name: str) -> tuple[int, ...]:
+        folder = self.path / name
         if not _is_folder(folder):
             return ()
         found: list[int] = []
@@ -238,7 +265,7 @@ class Run:
         Raises:
             RunRefused: If a line other than a torn last one is not a measurement.
         """
-        return self._measured[0]
+        return self._measured.columns
 
     @cached_property
     def exact_match(self) -> tuple[tuple[int, float], ...]:
@@ -247,7 +274,48 @@ class Run:
         Raises:
             RunRefused: As `metrics`.
         """
-        return self._measured[1]
+        return self._measured.exact_match
+
+    @cached_property
+    def held_out_loss(self) -> tuple[tuple[int, float], ...]:
+        """Loss of held-out sentences, nats a token, after the steps where it was measured; no dropout.
+
+        Raises:
+            RunRefused: As `metrics`.
+        """
+        return self._measured.held_out_loss
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the model that were measured each for itself: `embedding`, `encoder.0`, …, `decoder.0`, …"""
+        return parts(self.config.model)
+
+    @cached_property
+    def part_steps(self) -> npt.NDArray[np.int64]:
+        """The steps at which the parts were measured, `[n]`; empty for runs of before that was done.
+
+        Raises:
+            RunRefused: As `metrics`.
+        """
+        return self._measured.part_steps
+
+    @cached_property
+    def part_grads(self) -> npt.NDArray[np.float64]:
+        """Root of the sum of a part's squared gradients, `[n, part]`.
+
+        Raises:
+            RunRefused: As `metrics`.
+        """
+        return self._measured.part_grads
+
+    @cached_property
+    def part_updates(self) -> npt.NDArray[np.float64]:
+        """Length of a part's update against that of its weights, ‖Δw‖ / ‖w‖, `[n, part]`.
+
+        Raises:
+            RunRefused: As `metrics`.
+        """
+        return self._measured.part_updates
 
     def weights(self, step: int) -> dict[str, Tensor]:
         """Return the weights at a recorded step, by the names of the model's `state_dict`.
@@ -261,6 +329,33 @@ class Run:
         data = _read(self.path / "weights" / name, weight_bytes(self.config.model) + MAX_HEADER + 8)
         return read_weights(data, self.config.model, name)
 
+    def state(self, step: int) -> State:
+        """Return what training depends on at a recorded step.
+
+        Raises:
+            RunRefused: If there is none for this step, or the files are not what this configuration's look like.
+        """
+        if step not in self.state_steps:
+            raise RunRefused("training.refused.no_step", step=step)
+        name = _weights_name(step)
+        data = _read(self.path / "state" / name, state_bytes(self.config) + MAX_HEADER + 8)
+        return State.read(step, self.weights(step), data, self.config, name)
+
+    def furthest(self) -> State | None:
+        """Return what training depends on at the last step that is on the disk, recorded or not; None if there is none.
+
+        Raises:
+            RunRefused: As `state`.
+        """
+        latest: State | None = None
+        if os.path.lexists(path := self.path / _LATEST):
+            size = whole_bytes(self.config)
+            latest = State.read_whole(_read(path, size + MAX_HEADER + 8), self.config, _LATEST)
+        last = max(self.state_steps, default=None)
+        if latest and (last is None or last <= latest.step):
+            return latest
+        return None if last is None else self.state(last)
+
     def model(self, step: int) -> Transformer:
         """Return the model as it was at a recorded step, ready to be asked (eval mode, no gradients).
 
@@ -272,26 +367,69 @@ class Run:
         return model.eval().requires_grad_(False)
 
     @cached_property
-    def _measured(self) -> tuple[Mapping[str, npt.NDArray[np.float64]], tuple[tuple[int, float], ...]]:
+    def _measured(self) -> _Measured:
         path = self.path / "metrics.jsonl"
         # A run that was killed at its very start has none yet.
         lines = _read(path, MAX_METRICS).split(b"\n") if os.path.lexists(path) else [b""]
         lines.pop()  # what follows the last line break: nothing, or a line torn off while it was written
         rows: list[list[float]] = []
         exact: list[tuple[int, float]] = []
+        closer: list[dict[str, Any]] = []
         for number, line in enumerate(lines, start=1):
-            found = _parse(line) if len(line) <= MAX_METRICS_LINE else None
-            if not isinstance(found, dict) or not all(_is_number(value) for value in found.values()):
-                raise RunRefused("training.refused.metrics", line=number)
-            if found.keys() == set(COLUMNS):
-                rows.append([float(found[name]) for name in COLUMNS])
-            elif found.keys() == {"step", "exact_match"} and 0 <= found["exact_match"] <= 1:
-                exact.append((int(found["step"]), float(found["exact_match"])))
-            else:
-                raise RunRefused("training.refused.metrics", line=number)
-        columns = np.array(rows, dtype=np.float64).reshape(len(rows), len(COLUMNS))
-        columns.flags.writeable = False
-        return MappingProxyType({name: columns[:, i] for i, name in enumerate(COLUMNS)}), tuple(exact)
+            found: Any = _parse(line) if len(line) <= MAX_METRICS_LINE else None
+            match _kind(found, len(self.parts)):
+                case "columns":
+                    rows.append([float(found[name]) for name in COLUMNS])
+                case "exact_match":
+                    exact.append((int(found["step"]), float(found["exact_match"])))
+                case "closer":
+                    closer.append(found)
+                case _:
+                    raise RunRefused("training.refused.metrics", line=number)
+        columns = _frozen(rows, len(COLUMNS))
+        return _Measured(
+            columns=MappingProxyType({name: columns[:, i] for i, name in enumerate(COLUMNS)}),
+            exact_match=tuple(exact),
+            held_out_loss=tuple((int(each["step"]), float(each["held_out_loss"])) for each in closer),
+            part_steps=np.array([each["step"] for each in closer], dtype=np.int64),
+            part_grads=_frozen([each["grads"] for each in closer], len(self.parts)),
+            part_updates=_frozen([each["updates"] for each in closer], len(self.parts)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """What stands in metrics.jsonl, by kind of line."""
+
+    columns: Mapping[str, npt.NDArray[np.float64]]
+    exact_match: tuple[tuple[int, float], ...]
+    held_out_loss: tuple[tuple[int, float], ...]
+    part_steps: npt.NDArray[np.int64]
+    part_grads: npt.NDArray[np.float64]
+    part_updates: npt.NDArray[np.float64]
+
+
+def _kind(found: Any, n_parts: int) -> str | None:
+    """Say what kind of measurement a line is; None if it is none."""
+    if not isinstance(found, dict) or not _is_number(found.get("step")):
+        return None
+    lists = [found[name] for name in ("grads", "updates") if name in found]
+    plain = [value for name, value in found.items() if name not in ("grads", "updates")]
+    if not all(map(_is_number, plain)):
+        return None
+    if not all(isinstance(each, list) and len(each) == n_parts and all(map(_is_number, each)) for each in lists):
+        return None
+    if found.keys() == set(COLUMNS):
+        return "columns"
+    if found.keys() == set(CLOSER):
+        return "closer"
+    return "exact_match" if found.keys() == {"step", "exact_match"} and 0 <= found["exact_match"] <= 1 else None
+
+
+def _frozen(rows: list[list[float]], width: int) -> npt.NDArray[np.float64]:
+    found = np.array(rows, dtype=np.float64).reshape(len(rows), width)
+    found.flags.writeable = False
+    return found
 
 
 class RunStore:
@@ -329,7 +467,7 @@ class RunStore:
         Raises:
             RunRefused: If there is none of that id, or it is not what this version writes.
         """
-        if not isinstance(run_id, str) or not _RUN_ID.fullmatch(run_id):
+        if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):
             raise RunRefused("training.refused.no_run", run=str(run_id)[:64])
         for folder in (self.recordings, EXPERIMENTS):
             if _is_folder(path := folder / run_id):
@@ -345,7 +483,7 @@ class RunStore:
             RunRefused: If there is none of that id, or it is a recording.
             OSError: If the disk does not allow it.
         """
-        if not _RUN_ID.fullmatch(run_id) or not _is_folder(path := self.root / run_id):
+        if not RUN_ID.fullmatch(run_id) or not _is_folder(path := self.root / run_id):
             raise RunRefused("training.refused.no_run", run=run_id[:64])
         aside = path.with_name(f"{REMOVED}{run_id}")
         path.rename(aside)
@@ -375,13 +513,50 @@ class RunStore:
             return ()
         wanted = digest(owner)
         with os.scandir(self.root) as entries:
-            paths = [Path(entry.path) for entry in entries if _RUN_ID.fullmatch(entry.name)]
+            paths = [Path(entry.path) for entry in entries if RUN_ID.fullmatch(entry.name)]
         return tuple(path.name for path in paths if _owner(path) == wanted)
+
+    def fork(self, run: Run, step: int, config: RunConfig, title: str = "", owner: str = "") -> str:
+        """Make the folder of a run that goes on from a recorded step of another, and return its unguessable id.
+
+        It is whole: all that the other run has up to that step is in it, shared on the disk where the disk can.
+
+        Args:
+            run: The run that is forked.
+            step: A recorded step of it.
+            config: What `playground.recipe.forked` returned for that step.
+            title: What its maker calls it.
+            owner: As in `create`.
+
+        Raises:
+            RunRefused: If the step is not recorded, or its weights do not fit the configuration.
+            OSError: If the disk does not allow it.
+        """
+        if step not in run.steps:
+            raise RunRefused("training.refused.no_step", step=step)
+        if step and (names := _fresh(run.config, config)):
+            raise RunRefused("training.refused.fresh", names=", ".join(names))
+        self.root.mkdir(parents=True, exist_ok=True)
+        path = self.root / self.new_id()
+        shared = [each for each in run.steps if each <= step] if step else []
+        _make_folder(path)
+        for each in shared:
+            _share(run.path, path, f"weights/{_weights_name(each)}")
+        for each in set(shared) & set(run.state_steps):
+            _share(run.path, path, f"state/{_weights_name(each)}")
+        if step:
+            _write(path / "metrics.jsonl", _metrics_until(run.path, step))
+        _write_own(path, config)
+        if owner:
+            Label(owner=digest(owner)).write(path)
+        new = Run(path.name, path, title[:MAX_TITLE], config, Progress("running", step), _now(), _versions())
+        _write(path / "run.json", _run_json(replace(new, is_exact=run.is_exact or not step)))
+        return path.name
 
     @staticmethod
     def new_id() -> str:
         """Return an unguessable id."""
-        while not _RUN_ID.fullmatch(run_id := secrets.token_urlsafe(16)):
+        while not RUN_ID.fullmatch(run_id := secrets.token_urlsafe(16)):
             pass  # an id that starts with a dash would be taken for an option of a command
         return run_id
 
@@ -408,13 +583,9 @@ class RunWriter:
         Raises:
             FileExistsError: If there is something at `path`.
         """
-        path.mkdir(parents=True)
-        (path / "weights").mkdir()
-        versions = {"python": platform.python_version(), "torch": torch.__version__}
-        created = datetime.now(UTC).replace(microsecond=0)
-        run = Run(path.name, path, title[:MAX_TITLE], config, Progress("running", 0), created, versions)
-        if config.own is not None:
-            _write(path / "own.json", json.dumps(config.own.to_dict(), ensure_ascii=False).encode())
+        _make_folder(path)
+        run = Run(path.name, path, title[:MAX_TITLE], config, Progress("running", 0), _now(), _versions())
+        _write_own(path, config)
         _write(path / "run.json", _run_json(run))
         return cls(path)
 
@@ -428,14 +599,24 @@ class RunWriter:
         """What is trained."""
         return self._run.config
 
+    def changed(self, config: RunConfig, *, is_exact: bool = True) -> None:
+        """Write down what is trained from now on, before it is; and whether what was until now can be made again."""
+        self._run = replace(self._run, config=config, is_exact=self._run.is_exact and is_exact)
+        _write(self.path / "run.json", _run_json(self._run))
+
+    def goes_on(self, step: int) -> None:
+        """Forget what was measured after `step`, from which the run is trained again."""
+        _write(self.path / "metrics.jsonl", _metrics_until(self.path, step))
+        self.progress(Progress("running", step))
+
     def progress(self, progress: Progress) -> None:
         """Write how far the run has come, and what was measured until then."""
         self.flush()
         self._run = replace(self._run, progress=progress)
         _write(self.path / "run.json", _run_json(self._run))
 
-    def measured(self, **values: float) -> None:
-        """Take down one measurement: all of `COLUMNS`, or `step` and `exact_match`. Written by the next `flush`."""
+    def measured(self, **values: float | Sequence[float]) -> None:
+        """Take down a measurement: all of `COLUMNS` or `CLOSER`, or `step` and `exact_match`. `flush` writes it."""
         self._lines.append(json.dumps({name: _plain(value) for name, value in values.items()}, allow_nan=False))
 
     def flush(self) -> None:
@@ -448,8 +629,61 @@ class RunWriter:
     def weights(self, step: int, weights: Mapping[str, Tensor]) -> None:
         """Write the weights after `step` updates, and what was measured until then."""
         self.flush()
-        plain = {name: each.detach().to("cpu", torch.float32).contiguous() for name, each in weights.items()}
-        _write(self.path / "weights" / _weights_name(step), safetensors.torch.save(plain))
+        _write(self.path / "weights" / _weights_name(step), write_tensors(weights))
+
+    def state(self, state: State) -> None:
+        """Write weights and all that training depends on; the weights last, so that where they are the rest is."""
+        (self.path / "state").mkdir(exist_ok=True)  # the folders of runs of before have none
+        _write(self.path / "state" / _weights_name(state.step), state.write())
+        self.weights(state.step, state.weights)
+
+    def latest(self, state: State | None) -> None:
+        """Write weights and state in the place of those of a moment ago; None takes these away."""
+        self.flush()
+        if state:
+            _write(self.path / _LATEST, state.write_whole())
+        else:
+            (self.path / _LATEST).unlink(missing_ok=True)
+
+
+def can_fork(config: RunConfig, settings: Mapping[str, object]) -> dict[str, bool]:
+    """Say for each setting whether a fork with it can begin at any recorded step.
+
+    Those that can't need weights of their own, so a fork with one begins at step 0: other shapes of weights, another
+    seed, another device. Whatever leaves the shapes as they are can begin anywhere, `n_heads` too: the same weights are
+    cut into other heads.
+
+    Args:
+        config: Of the run to fork.
+        settings: Fields of `ModelConfig` or `Recipe`, with their new values.
+
+    Raises:
+        RunRefused: If there is no such setting, or one does not fit.
+    """
+    fresh = _fresh(config, changed(config, settings))
+    return {name: name not in fresh for name in settings}
+
+
+def _fresh(one: RunConfig, other: RunConfig) -> tuple[str, ...]:
+    """Return the settings for which the weights of `one` do not fit `other`."""
+    found = [name for name in ("seed", "device") if getattr(one.recipe, name) != getattr(other.recipe, name)]
+    if weight_shapes(one.model) != weight_shapes(other.model):
+        differ = [each.name for each in fields(ModelConfig) if _differ(one, other, each.name)]
+        alone = [name for name in differ if _reshapes(one.model, other.model, name)]
+        found += alone or differ
+    return tuple(found)
+
+
+def _differ(one: RunConfig, other: RunConfig, name: str) -> bool:
+    return bool(getattr(one.model, name) != getattr(other.model, name))
+
+
+def _reshapes(one: ModelConfig, other: ModelConfig, name: str) -> bool:
+    """Say whether this setting alone gives the weights other shapes, or does not fit alone."""
+    try:
+        return weight_shapes(replace(one, **{name: getattr(other, name)})) != weight_shapes(one)
+    except ValueError:
+        return True
 
 
 @lru_cache(maxsize=64)
@@ -469,7 +703,7 @@ def weight_shapes(config: ModelConfig) -> Mapping[str, tuple[int, ...]]:
 
 def weight_bytes(config: ModelConfig) -> int:
     """Return how many bytes the numbers of a weights file of such a model take, its header left out."""
-    return 4 * sum(math.prod(shape) for shape in weight_shapes(config).values())
+    return size_of(floats(weight_shapes(config)))
 
 
 def read_weights(data: bytes, config: ModelConfig, file: str) -> dict[str, Tensor]:
@@ -483,47 +717,7 @@ def read_weights(data: bytes, config: ModelConfig, file: str) -> dict[str, Tenso
     Raises:
         RunRefused: If it is not what this configuration's weights look like.
     """
-    _check_weights(data, weight_shapes(config), file)
-    weights = safetensors.torch.load(data)
-    if not all(bool(torch.isfinite(each).all()) for each in weights.values()):
-        raise RunRefused("training.refused.not_finite", file=file)
-    return weights
-
-
-def _check_weights(data: bytes, shapes: Mapping[str, tuple[int, ...]], file: str) -> None:
-    """Refuse a safetensors file unless it holds exactly `shapes`, as float32, and nothing else.
-
-    The format: 8 bytes with the header's length, the header in JSON, then the numbers.
-    """
-    length = struct.unpack("<Q", data[:8])[0] if len(data) >= 8 else MAX_HEADER + 1
-    if length > MAX_HEADER or len(data) != 8 + length + 4 * sum(math.prod(shape) for shape in shapes.values()):
-        raise RunRefused("training.refused.weights_size", file=file)
-    header = _parse(data[8 : 8 + length])
-    if not isinstance(header, dict):
-        raise RunRefused("training.refused.weights_size", file=file)
-    header.pop("__metadata__", None)
-    for name in sorted(shapes.keys() ^ header.keys()):
-        raise RunRefused("training.refused.weights_name", file=file, name=name[:64])
-    end = 0
-    for name, entry in sorted(header.items(), key=lambda item: _start(item[1])):
-        shape, dtype = (entry.get("shape"), entry.get("dtype")) if isinstance(entry, dict) else (None, None)
-        if shape != list(shapes[name]) or dtype != "F32":
-            raise RunRefused("training.refused.weights_shape", file=file, name=name, wanted=_by(shapes[name]))
-        start, end = end, end + 4 * math.prod(shapes[name])
-        if entry.get("data_offsets") != [start, end] or entry.keys() != {"shape", "dtype", "data_offsets"}:
-            raise RunRefused("training.refused.weights_size", file=file)
-
-
-def _start(entry: object) -> tuple[int, int]:
-    """Return where an entry's numbers begin and end, so that entries can be sorted whatever they are."""
-    offsets = entry.get("data_offsets") if isinstance(entry, dict) else None
-    if isinstance(offsets, list) and len(offsets) == 2 and all(type(each) is int for each in offsets):
-        return offsets[0], offsets[1]
-    return -1, -1
-
-
-def _by(shape: tuple[int, ...]) -> str:
-    return " × ".join(str(size) for size in shape)
+    return read_tensors(data, floats(weight_shapes(config)), file)
 
 
 def _progress(plain: object, steps: int) -> Progress:
@@ -549,6 +743,7 @@ def _run_json(run: Run) -> bytes:
         "title": run.title,
         "vocabulary": fingerprint(run.config.data),
         **{name: value for name, value in run.config.to_dict().items() if name != "own"},
+        "is_exact": run.is_exact,
         "versions": dict(run.versions),
         "created": run.created.isoformat(),
         "status": {**status, "values": dict(progress.values)},
@@ -560,9 +755,61 @@ def _weights_name(step: int) -> str:
     return f"step-{step:06d}.safetensors"
 
 
-def _plain(value: float) -> float:
-    """Return a number with the digits that a float32 has: shorter lines, the same measurement."""
-    return value if isinstance(value, int) else float(f"{value:.9g}")
+def _write_own(path: Path, config: RunConfig) -> None:
+    if config.own is not None:
+        _write(path / "own.json", json.dumps(config.own.to_dict(), ensure_ascii=False).encode())
+
+
+def _make_folder(path: Path) -> None:
+    path.mkdir(parents=True)
+    (path / "weights").mkdir()
+    (path / "state").mkdir()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def _versions() -> Mapping[str, str]:
+    return {"python": platform.python_version(), "torch": torch.__version__}
+
+
+def _share(one: Path, other: Path, name: str) -> None:
+    """Let a file of one run's folder be another's too: once on the disk where that can be, else as a copy.
+
+    No file of a run is ever written to again, only put in place whole: what is shared stays what it was.
+    """
+    if not stat.S_ISREG((one / name).lstat().st_mode):
+        raise RunRefused("training.refused.no_file", file=(one / name).name)
+    try:
+        os.link(one / name, other / name, follow_symlinks=False)
+    except (OSError, NotImplementedError):  # another disk, or one that has no links
+        shutil.copyfile(one / name, other / name, follow_symlinks=False)
+
+
+def _metrics_until(path: Path, step: int) -> bytes:
+    """Return the lines of a run's measurements up to a step, whole ones only.
+
+    Raises:
+        RunRefused: If a line is no measurement.
+    """
+    path = path / "metrics.jsonl"
+    *lines, _ = _read(path, MAX_METRICS).split(b"\n") if os.path.lexists(path) else [b""]
+    kept = []
+    for number, line in enumerate(lines, start=1):
+        found = _parse(line) if len(line) <= MAX_METRICS_LINE else None
+        if not isinstance(found, dict) or not _is_number(found.get("step")):
+            raise RunRefused("training.refused.metrics", line=number)
+        if found["step"] <= step:
+            kept.append(line + b"\n")
+    return b"".join(kept)
+
+
+def _plain(value: float | Sequence[float]) -> float | list[float]:
+    """Return numbers with the digits that a float32 has: shorter lines, the same measurement."""
+    if isinstance(value, int):
+        return value
+    return float(f"{value:.9g}") if isinstance(value, float) else [float(f"{each:.9g}") for each in value]
 
 
 def _is_number(value: object) -> bool:
