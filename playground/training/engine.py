@@ -17,63 +17,28 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from playground.recipe import RunConfig, RunRefused
 from playground.runs import COLUMNS, Progress, RunStore, RunWriter
+from playground.training import keeping
+from playground.training.limits import Limits
 from playground.training.messages import Changed, Command, Heard, Measured, Ready, Recorded, Start, Watched
-from playground.training.nursery import Nursery
-from playground.training.trainer import available_devices
+from playground.training.nursery import Nursery, Workplace
+from playground.training.waiting import Pace, expected_waits
 from playground.training.watching import Peek, Sample
 
 ACTIVE = ("queued", "running", "paused")
-WORKER_BYTES = 250_000_000  # memory to count on for a worker, most of it torch's
 FREE_DISK = 500_000_000  # bytes left on the disk below which no run is begun
 TICK = 0.25  # seconds between two looks at leases and the queue
+PRUNE_EVERY = 3_600.0  # seconds between two looks at what is kept
 
 _log = logging.getLogger(__name__)
 
 Columns = Mapping[str, npt.NDArray[np.float64]]
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What an engine allows itself and its visitors.
-
-    Attributes:
-        workers: Runs that are trained or paused at once; the others wait.
-        waiting: Runs that may wait.
-        warm: Idle workers kept for the next click.
-        lease: Seconds without a sign of the visitor after which a run is paused; None never.
-        keep: Seconds without a sign after which it is ended; None never.
-        remember: Seconds for which samples and maps of an ended run are kept.
-        grace: Seconds in which a worker must heed a stop before it is ended by force.
-    """
-
-    workers: int = 4
-    waiting: int = 100
-    warm: int = 2
-    lease: float | None = 60.0
-    keep: float | None = 600.0
-    remember: float = 600.0
-    grace: float = 0.9
-
-    @classmethod
-    def here(cls) -> Self:
-        """Return limits for this machine: four workers a core if memory allows; `PLAYGROUND_…` in the environment wins.
-
-        `PLAYGROUND_WORKERS` is a number; `PLAYGROUND_LEASE` and `PLAYGROUND_KEEP` are seconds, 0 for never.
-        """
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        workers = max(1, min(4 * cores, _memory() // 2 // WORKER_BYTES))
-        return cls(
-            workers=int(_from_environment("WORKERS", workers) or workers),
-            lease=_from_environment("LEASE", 60.0),
-            keep=_from_environment("KEEP", 600.0),
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +62,7 @@ class RunStatus:
         peek: Attention maps of one sentence; None before the first.
         recorded: Steps whose weights are on the disk.
         config: Task, model and recipe.
+        wait: Seconds after which it will about get a worker, if it waits; None if it does not, or nobody knows.
     """
 
     run_id: str
@@ -115,6 +81,7 @@ class RunStatus:
     peek: Peek | None
     recorded: tuple[int, ...]
     config: RunConfig
+    wait: float | None = None
 
     @property
     def is_active(self) -> bool:
@@ -123,20 +90,22 @@ class RunStatus:
 
 
 class Engine:
-    """Trains runs in worker processes on this machine. Any thread may call it; no call waits for a training.
+    """Trains runs in worker processes. Any thread may call it; no call waits for a training.
+
+    Where the workers live is the nursery's affair: in processes on this machine, or on the machines of a cluster. Who
+    may train what, who waits, how each run is doing, when it ends and how long it is kept is the same for both.
 
     Args:
         store: Where runs are written.
         limits: What it allows; `Limits.here()` if None.
-        nursery: Where workers come from; a new one, closed with the engine, if None.
+        nursery: Where workers come from; if None a new one, closed with the engine: `PLAYGROUND_CLUSTER` chooses it.
     """
 
     def __init__(
-        self, store: RunStore | None = None, limits: Limits | None = None, *, nursery: Nursery | None = None
+        self, store: RunStore | None = None, limits: Limits | None = None, *, nursery: Workplace | None = None
     ) -> None:
         self.store = store or RunStore()
         self.limits = limits or Limits.here()
-        self._devices = available_devices()
         self._lock = threading.RLock()
         self._jobs: dict[str, _Job] = {}
         self._idle: list[_Worker] = []
@@ -144,7 +113,9 @@ class Engine:
         self._born_after = 0.0
         self._version = 0
         self._closed = False
-        self._nursery = nursery or Nursery()
+        self._pace = Pace()
+        self._pruned = float("-inf")
+        self._nursery = nursery or _nursery()
         self._own_nursery = nursery is None
         self._doorbell, self._bell = Pipe(duplex=False)
         with self._lock:
@@ -152,36 +123,26 @@ class Engine:
         self._reader = threading.Thread(target=self._read, name="training engine", daemon=True)
         self._reader.start()
 
-    def submit(self, config: RunConfig, owner: str, title: str = "") -> str:
+    def submit(self, config: RunConfig, owner: str, title: str = "", *, companion_of: str | None = None) -> str:
         """Begin a run, or put it in the queue, and return its id.
 
         Args:
             config: Task, model and recipe.
             owner: The visitor's token; who shows it may command the run.
             title: What the visitor calls it.
+            companion_of: The visitor's run that is under way, if this one is to be trained beside it.
 
         Raises:
-            RunRefused: If the visitor has a run already, the queue is full, the disk is, or there is no such device.
+            RunRefused: If the visitor has a run already (with a companion: two), the run is larger than the limits,
+                the queue is full, the disk is, or there is no such device.
         """
-        if config.recipe.device not in self._devices:
-            raise RunRefused("training.refused.no_device", device=config.recipe.device)
         with self._lock:
-            if self._closed:
-                raise RunRefused("training.refused.closed")
-            if self.active(owner):
-                raise RunRefused("training.refused.one_each")
-            if sum(job.state == "queued" for job in self._jobs.values()) >= self.limits.waiting:
-                raise RunRefused("training.refused.queue_full", n=self.limits.waiting)
+            self._admit(config, owner, companion_of)
             try:
-                self.store.root.mkdir(parents=True, exist_ok=True)
-                if shutil.disk_usage(self.store.root).free < FREE_DISK:
-                    raise RunRefused("training.refused.disk_full")
-                writer = self.store.create(config, title, owner)
+                writer = self.store.create(config, title)
             except OSError as error:
                 raise RunRefused("training.refused.disk") from error
-            self._jobs[writer.run_id] = _Job(writer.run_id, owner, config, writer.path, version=self._next_version())
-            with suppress(OSError, RuntimeError):  # no process to be had just now: the run waits
-                self._tick()
+            self._take_in(writer, owner)
         self._ring()
         return writer.run_id
 
@@ -193,7 +154,7 @@ class Engine:
         """
         with self._lock:
             if job := self._jobs.get(run_id):
-                return job.status(self._place(job))
+                return job.status(*self._place(job))
         run = self.store.open(run_id)
         progress = run.progress
         if progress.state in ACTIVE:  # and nobody trains it: its worker died together with the server
@@ -261,10 +222,31 @@ class Engine:
                     self._send(job, "resume")
 
     def active(self, owner: str) -> str | None:
-        """Return the visitor's run that is waiting, training or paused."""
+        """Return the visitor's run that is waiting, training or paused; of two the one that was begun first."""
+        return next(iter(self.active_runs(owner)), None)
+
+    def active_runs(self, owner: str) -> tuple[str, ...]:
+        """Return the visitor's runs that are waiting, training or paused: at most one and its companion."""
         with self._lock:
-            found = (job.run_id for job in self._jobs.values() if job.is_owned_by(owner) and job.state in ACTIVE)
-            return next(found, None)
+            return tuple(job.run_id for job in self._jobs.values() if job.is_owned_by(owner) and job.state in ACTIVE)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices that can be chosen for a run."""
+        with self._lock:
+            return tuple(self._nursery.room())
+
+    def prune(self, now: float | None = None) -> tuple[str, ...]:
+        """Remove runs that have expired, and those of a visitor that are too many; return their ids.
+
+        The engine does it by itself, at its start and every hour.
+
+        Args:
+            now: Seconds since 1970; the clock's if None.
+        """
+        with self._lock:
+            spare = {job.run_id for job in self._jobs.values() if job.state in ACTIVE}
+        return keeping.prune(self.store, days=self.limits.days, runs=self.limits.runs, spare=spare, now=now)
 
     @property
     def is_closed(self) -> bool:
@@ -297,6 +279,44 @@ class Engine:
         atexit.unregister(self.close)
 
     # --- The queue and the workers; the lock is held -----------------------------------------------------------------
+
+    def _admit(self, config: RunConfig, owner: str, companion_of: str | None) -> None:
+        """Refuse a run that may not be begun now.
+
+        Raises:
+            RunRefused: As `submit`.
+        """
+        if self._closed:
+            raise RunRefused("training.refused.closed")
+        device = config.recipe.device
+        if device not in self._nursery.room():
+            raise RunRefused("training.refused.no_device", device=device)
+        self.limits.check(config)
+        active = self.active_runs(owner)
+        if active and companion_of not in active:
+            raise RunRefused("training.refused.one_each")
+        if len(active) > 1:
+            raise RunRefused("training.refused.two_each")
+        if sum(job.state == "queued" for job in self._jobs.values()) >= self.limits.waiting:
+            wait = self._waits(device)[-1]
+            if wait < float("inf"):
+                raise RunRefused("training.refused.queue_full", n=self.limits.waiting, minutes=minutes(wait))
+            raise RunRefused("training.refused.nobody_trains")
+        try:
+            self.store.root.mkdir(parents=True, exist_ok=True)
+            free = shutil.disk_usage(self.store.root).free
+        except OSError as error:
+            raise RunRefused("training.refused.disk") from error
+        if free < FREE_DISK:
+            raise RunRefused("training.refused.disk_full")
+
+    def _take_in(self, writer: RunWriter, owner: str) -> None:
+        """Put a run whose folder has been made in line."""
+        keeping.mark(writer.path, owner)
+        job = _Job(writer.run_id, owner, writer.config, writer.path, version=self._next_version())
+        self._jobs[writer.run_id] = job
+        with suppress(OSError, RuntimeError):  # no process to be had just now: the run waits
+            self._tick()
 
     def _command(self, run_id: str, owner: str, command: Command) -> None:
         with self._lock:
@@ -333,6 +353,7 @@ class Engine:
         job.progress = progress
         job.ended = time.monotonic()
         job.version = self._next_version()
+        self._pace.measured(job.config, job.measured, job.seconds)
         if job.worker:
             job.worker.connection.close()
             job.worker = None
@@ -351,45 +372,91 @@ class Engine:
             alone = now - job.seen
             if (keep is not None and alone > keep) or (lease is not None and alone > lease and job.state == "queued"):
                 self._stop(job, "training.ended.left")
+            elif job.worker and self.limits.seconds is not None and now - job.begun > self.limits.seconds:
+                self._stop(job, "training.ended.time")
             elif lease is not None and alone > lease and job.state == "running" and not job.left:
                 job.left = True
                 job.say("training.paused.left")
                 job.version = self._next_version()
                 self._send(job, "pause")
-        queue = [job for job in self._jobs.values() if job.state == "queued"]
-        busy = sum(job.worker is not None for job in self._jobs.values())
-        while queue and busy < self.limits.workers and not self._closed:
-            busy += 1
-            queue[0].worker = self._warmest()
-            for each in queue:  # all move up
-                each.version = self._next_version()
-            job = queue.pop(0)
+        for job in self._next_in_line():
+            job.worker = self._worker(job.device)
+            job.begun = now
             job.progress = Progress("running", 0)
-            self._send(job, Start(str(job.path)))
-        if queue:
+            for each in self._queue():  # all move up
+                each.version = self._next_version()
+            self._send(job, Start(str(job.path), self.limits.memory))
+        if queue := self._queue():
             # A run that nobody looks at makes room for one that somebody waits for.
+            is_full = sum(job.worker is not None for job in self._jobs.values()) >= self._places()
             for job in sorted(self._jobs.values(), key=lambda job: job.seen):
                 unseen = lease is not None and now - job.seen > lease
-                if unseen and job.state == "paused" and job.stop_by is None:
+                helps = is_full or job.device == queue[0].device
+                if unseen and helps and job.state == "paused" and job.stop_by is None:
                     self._stop(job, "training.ended.left")
                     break
         self._fill()
 
-    def _warmest(self) -> _Worker:
+    def _queue(self, device: str | None = None) -> list[_Job]:
+        """Return the runs that wait, the first in line first; only those for a device, if one is given."""
+        return [job for job in self._jobs.values() if job.state == "queued" and device in (None, job.device)]
+
+    def _next_in_line(self) -> list[_Job]:
+        """Return the runs for which there is a worker now. Who waits for another device is passed by."""
+        busy = [job.device for job in self._jobs.values() if job.worker]
+        room = self._nursery.room()
+        chosen = []
+        for job in self._queue():
+            if len(busy) < self._places() and busy.count(job.device) < room.get(job.device, 0):
+                busy.append(job.device)
+                chosen.append(job)
+        return [] if self._closed else chosen
+
+    def _places(self) -> int:
+        """Return how many runs can have a worker at once. A worker needs a place on a CPU, whatever it computes on."""
+        return min(self.limits.workers, self._nursery.room()["cpu"])
+
+    def _worker(self, device: str) -> _Worker:
+        """Return a worker for a device: one in waiting if it fits, a ready one first."""
         self._idle.sort(key=lambda worker: worker.pid is None)
-        return self._idle.pop(0) if self._idle else _Worker(self._nursery.born())
+        if fits := next((each for each in self._idle if device == "cpu" or self._nursery.is_here), None):
+            self._idle.remove(fits)
+            return fits
+        if self._idle:  # it stands on a place that is wanted now
+            self._idle.pop().connection.close()
+        return _Worker(self._nursery.born(device))
 
     def _fill(self) -> None:
         """Keep as many idle workers as there should be: none beyond the cap."""
         busy = sum(job.worker is not None for job in self._jobs.values())
-        wanted = min(self.limits.warm, self.limits.workers - busy)
+        wanted = min(self.limits.warm, self._places() - busy)
         while len(self._idle) < wanted and time.monotonic() >= self._born_after and not self._closed:
             self._idle.append(_Worker(self._nursery.born()))
 
-    def _place(self, job: _Job) -> int | None:
+    def _place(self, job: _Job) -> tuple[int | None, float | None]:
+        """Return a waiting run's place in the queue, from 1, and after how many seconds it will about be its turn."""
         if job.state != "queued":
-            return None
-        return 1 + [each for each in self._jobs if self._jobs[each].state == "queued"].index(job.run_id)
+            return None, None
+        place = self._queue(job.device).index(job)
+        wait = self._waits(job.device)[place]
+        return 1 + place, wait if wait < float("inf") else None
+
+    def _waits(self, device: str) -> list[float]:
+        """Return in how many seconds each run that waits for a device will about begin; last, one that came now."""
+        now = time.monotonic()
+        left = [self._left(job, now) for job in self._jobs.values() if job.worker and job.device == device]
+        queue = [self._left(job, now) for job in self._queue(device)]
+        return expected_waits(left, [*queue, 0.0], min(self._places(), self._nursery.room().get(device, 0)))
+
+    def _left(self, job: _Job, now: float) -> float:
+        """Return how many seconds a run will about still have its worker: by its own steps, else by those before it."""
+        if job.stop_by is not None:
+            return 0.0
+        rate = _rate(job.rows[: job.measured, COLUMNS.index("seconds")])
+        steps = job.config.recipe.steps - job.progress.step
+        seconds = steps / rate if rate else self._pace.seconds(job.config)
+        longest = float("inf") if self.limits.seconds is None else self.limits.seconds
+        return min(seconds, max(0.0, longest - (now - job.begun) if job.worker else longest))
 
     def _next_version(self) -> int:
         self._version += 1
@@ -426,6 +493,9 @@ class Engine:
                 except Exception:
                     # Such as no process or file to be had just now. The runs go on; the next round tries again.
                     _log.exception("the training engine stumbled")
+            if time.monotonic() - self._pruned > PRUNE_EVERY:
+                self._pruned = time.monotonic()
+                self.prune()
 
     def _hear(self, worker: _Worker) -> None:
         job = next((job for job in self._jobs.values() if job.worker is worker), None)
@@ -442,7 +512,7 @@ class Engine:
                 self._born_after = time.monotonic() + min(60.0, 2.0**self._stillborn - 1)
             return
         if isinstance(message, Ready):
-            worker.pid = message.pid
+            worker.pid, worker.is_here = message.pid, self._nursery.is_here
             self._stillborn = 0
         elif job:
             job.version = self._next_version()
@@ -466,6 +536,20 @@ def _write_down(job: _Job) -> None:
         RunWriter(job.path).progress(job.progress)
 
 
+def minutes(seconds: float) -> int:
+    """Return a wait as it is told: in whole minutes, at least one."""
+    return max(1, round(seconds / 60))
+
+
+def _nursery() -> Workplace:
+    """Return where the environment says that workers live."""
+    if address := os.environ.get("PLAYGROUND_CLUSTER", "").strip():
+        from playground.training.cluster import Cluster
+
+        return Cluster(address)
+    return Nursery()
+
+
 _shared: dict[str, Engine] = {}
 _shared_lock = threading.Lock()
 
@@ -486,10 +570,14 @@ class _Worker:
 
     connection: Connection[Any, Any]
     pid: int | None = None
+    is_here: bool = False
 
     def kill(self) -> bool:
-        """End it by force, if it has said who it is. As long as its pipe is open, the pid is its own."""
-        if self.pid is None:
+        """End it by force, if it is on this machine and has said who it is.
+
+        As long as its pipe is open, the pid is its own. A worker elsewhere is ended when its pipe is closed.
+        """
+        if self.pid is None or not self.is_here:
             return False
         with suppress(ProcessLookupError):
             os.kill(self.pid, getattr(signal, "SIGKILL", signal.SIGTERM))
@@ -514,6 +602,7 @@ class _Job:
     peek: Peek | None = None
     recorded: tuple[int, ...] = ()
     seen: float = field(default_factory=time.monotonic)
+    begun: float = 0.0  # when it got its worker
     ended: float = 0.0
     left: bool = False  # paused because nobody looked
     stop_by: float | None = None
@@ -522,6 +611,15 @@ class _Job:
     @property
     def state(self) -> str:
         return self.progress.state
+
+    @property
+    def device(self) -> str:
+        return self.config.recipe.device
+
+    @property
+    def seconds(self) -> float:
+        """Time spent in steps."""
+        return float(self.rows[self.measured - 1, COLUMNS.index("seconds")]) if self.measured else 0.0
 
     def is_owned_by(self, owner: str) -> bool:
         return compare_digest(self.owner.encode(), owner.encode())
@@ -558,11 +656,13 @@ class _Job:
         self.measured = wanted
         self.progress = Progress(self.progress.state, int(rows[-1, 0]), self.progress.message, self.progress.values)
 
-    def status(self, place: int | None) -> RunStatus:
+    def status(self, place: int | None, wait: float | None) -> RunStatus:
         rows = self.rows[: self.measured]
         rows.flags.writeable = False
         metrics = MappingProxyType({name: rows[:, i] for i, name in enumerate(COLUMNS)})
         message, values = self.progress.message, self.progress.values
+        if message is None and place is not None and wait is None:
+            message = "training.queued.nobody"
         if message is None and (hint := at_chance(self.config, metrics["loss"])):
             message, values = hint
         return RunStatus(
@@ -574,7 +674,7 @@ class _Job:
             queue_place=place,
             message=message,
             values=values,
-            seconds=float(metrics["seconds"][-1]) if self.measured else 0.0,
+            seconds=self.seconds,
             steps_per_second=_rate(metrics["seconds"]),
             metrics=metrics,
             exact_match=self.exact_match,
@@ -582,6 +682,7 @@ class _Job:
             peek=self.peek,
             recorded=self.recorded,
             config=self.config,
+            wait=wait,
         )
 
 
@@ -599,22 +700,3 @@ def _rate(seconds: npt.NDArray[np.float64]) -> float:
     """Return steps a second over the last steps, by the time spent in them."""
     last = seconds[-50:]
     return float((len(last) - 1) / (last[-1] - last[0])) if len(last) > 1 and last[-1] > last[0] else 0.0
-
-
-def _memory() -> int:
-    """Return the memory that this machine, or the container in it, has, in bytes; 4 GB where it does not say."""
-    found = [4_000_000_000]
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    with suppress(OSError, ValueError):  # no such file, or "max"
-        found.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(found)
-
-
-def _from_environment(name: str, default: float) -> float | None:
-    """Return a number of the environment, None if it is 0, or the default if it is none."""
-    try:
-        value = float(os.environ[f"PLAYGROUND_{name}"])
-    except (KeyError, ValueError):
-        return default
-    return value if value > 0 else None

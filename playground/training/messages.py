@@ -18,9 +18,11 @@ class Start:
 
     Attributes:
         path: The folder.
+        memory: Megabytes that the worker may take for it; None any number.
     """
 
     path: str
+    memory: int | None = None
 
 
 @dataclass(frozen=True)

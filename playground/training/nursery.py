@@ -15,33 +15,68 @@ import socket
 import subprocess
 import sys
 import traceback
+from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+from playground.training.trainer import available_devices
 
 ROOT = Path(__file__).parents[2]
 FORKS = sys.platform not in ("win32", "darwin")
 
 
+class Workplace(Protocol):
+    """Where workers live: all that an engine needs to know of it. One thread at a time may ask it.
+
+    Attributes:
+        is_here: Whether the processes of its workers are this machine's.
+    """
+
+    is_here: bool
+
+    def room(self) -> Mapping[str, int]:
+        """Return for each device how many runs can have it at once, `cpu` always among them; at once."""
+
+    def born(self, device: str = "cpu") -> Connection[Any, Any]:
+        """Start a worker for a device and return our end of its pipe at once.
+
+        It says `Ready` when it is, then awaits a `Start`; if it dies, the pipe ends. It ends when we close the pipe.
+
+        Raises:
+            OSError, RuntimeError: If none can be started just now.
+        """
+
+    def close(self) -> None:
+        """Start no more workers. Those that are there end when their pipes do."""
+
+
 class Nursery:
-    """Starts workers. One thread at a time may ask it to.
+    """Starts workers on this machine. One thread at a time may ask it to.
 
     Args:
         forks: Whether workers are forked from one warm process, or each started afresh.
     """
 
+    is_here = True
+
     def __init__(self, *, forks: bool = FORKS) -> None:
         self._forks = forks
+        self._room = dict.fromkeys(available_devices(), sys.maxsize)  # the engine's limits decide
         self._server: subprocess.Popen[bytes] | None = None
         self._socket: socket.socket | None = None
         self._spawned: list[subprocess.Popen[bytes]] = []
         if forks:
             self._open()
 
-    def born(self) -> Connection[Any, Any]:
-        """Start a worker and return our end of its pipe at once.
+    def room(self) -> Mapping[str, int]:
+        """Return for each device of this machine how many runs can have it at once."""
+        return self._room
+
+    def born(self, device: str = "cpu") -> Connection[Any, Any]:
+        """Start a worker, which takes a run for any device, and return our end of its pipe at once.
 
         It says `Ready` when it is; if it dies, the pipe ends.
         """

@@ -17,7 +17,8 @@ import torch
 
 from playground.recipe import Recipe, RunConfig, RunRefused, model_for
 from playground.runs import Progress, Run, RunStore
-from playground.training.engine import Engine, Limits, RunStatus, shared_engine
+from playground.training.engine import Engine, RunStatus, shared_engine
+from playground.training.limits import Limits
 from playground.training.messages import Start
 from playground.training.nursery import FORKS, Nursery
 from playground.training.trainer import Trainer
@@ -207,7 +208,7 @@ def test_a_run_that_nobody_knows_is_refused(engine):
 
 
 def test_a_device_that_is_not_here_is_refused(engine):
-    missing = next(device for device in ("mps", "cuda") if device not in engine._devices)
+    missing = next(device for device in ("mps", "cuda") if device not in engine.devices)
     with pytest.raises(RunRefused, match="no_device"):
         engine.submit(replace(SHORT, recipe=replace(SHORT.recipe, device=missing)), "somebody")
 
@@ -288,7 +289,8 @@ print("imported as", __name__, flush=True)
 from pathlib import Path
 from playground.recipe import Recipe, RunConfig, model_for
 from playground.runs import RunStore
-from playground.training.engine import Engine, Limits
+from playground.training.engine import Engine
+from playground.training.limits import Limits
 
 def start():
     engine = Engine(RunStore(Path(sys.argv[1])), Limits(workers=2, warm=1, lease=None, keep=None))
