@@ -29,8 +29,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
 
-import numpy as np
+import torch
+from torch import Tensor
 
+from models import Transformer
 from playground.archive import ArchiveRefused, archived_size, read_archive, write_archive
 from playground.recipe import RunRefused, table
 from playground.runs import (
@@ -46,6 +48,7 @@ from playground.runs import (
     read_weights,
     weight_bytes,
 )
+from playground.state import State, state_bytes
 from playground.tensors import MAX_HEADER
 
 __all__ = ["MOST_BYTES", "capsule_name", "capsule_size", "read_capsule", "write_capsule"]
@@ -58,6 +61,7 @@ FREE_DISK = 500_000_000  # bytes left on the disk below which nothing is unpacke
 SMALL: Mapping[str, int] = MappingProxyType(
     {"capsule.json": MAX_RUN_JSON, "run.json": MAX_RUN_JSON, "own.json": MAX_OWN, "metrics.jsonl": MAX_METRICS}
 )
+SMALL_WEIGHT = 1_000.0
 LINES_A_STEP = 3  # of metrics.jsonl, at most
 
 _WEIGHTS = re.compile(r"(weights|state)/step-([0-9]{6,9})\.safetensors")
@@ -179,26 +183,47 @@ def _unpack(files: dict[str, memoryview], stage: Path, steps: dict[str, list[int
         raise RunRefused("training.refused.large", file="metrics.jsonl", limit=MAX_METRICS)
     _put(stage / "metrics.jsonl", measured)
     _check_metrics(run)
-    (stage / "weights").mkdir()
-    size = weight_bytes(run.config.model)
+    for kind, size in (("weights", weight_bytes(run.config.model)), ("state", state_bytes(run.config))):
+        (stage / kind).mkdir()
+        for step in steps[kind]:
+            if len(files[_file(kind, step)]) > size + MAX_HEADER + 8:
+                raise RunRefused("training.refused.weights_size", file=_file(kind, step))
+    model = Transformer(run.config.model, generator=torch.Generator()).eval()
     for step in steps["weights"]:
-        name = _file("weights", step)
-        if len(files[name]) > size + MAX_HEADER + 8:
-            raise RunRefused("training.refused.weights_size", file=name.partition("/")[2])
-        data = bytes(files[name])
-        read_weights(data, run.config.model, name.partition("/")[2])
-        _put(stage / name, data)
-    if list(run.steps) != steps["weights"]:
+        data = bytes(files[_file("weights", step)])
+        weights = read_weights(data, run.config.model, _file("weights", step))
+        _check_answer(model, weights, run, is_last=step == steps["weights"][-1])
+        _put(stage / _file("weights", step), data)
+        if step in steps["state"]:
+            data = bytes(files[_file("state", step)])
+            State.read(step, weights, data, run.config, _file("state", step))
+            _put(stage / _file("state", step), data)
+    if list(run.steps) != steps["weights"] or list(run.state_steps) != steps["state"]:
         raise RunRefused("capsule.refused.parts")
+
+
+def _check_answer(model: Transformer, weights: Mapping[str, Tensor], run: Run, *, is_last: bool) -> None:
+    """Refuse finite weights that make a sentence infinite. Small ones can't: there are norms between them."""
+    if not is_last and max(float(each.abs().max()) for each in weights.values()) < SMALL_WEIGHT:
+        return
+    model.load_state_dict(weights)
+    task = run.config.data
+    with torch.no_grad():
+        answer = model(*(torch.from_numpy(ids) for ids in task.encode(task.heldout[:1]).read))
+    if not bool(torch.isfinite(answer).all()):
+        raise RunRefused("capsule.refused.infinite")
 
 
 def _check_metrics(run: Run) -> None:
     """Refuse measurements of steps that the run can't have, or out of order."""
     last = run.config.recipe.steps
-    steps = run.metrics["step"]
-    matched = np.array([step for step, _ in run.exact_match], dtype=np.float64)
-    for each in (steps, matched):
-        if np.any(np.diff(each) < 0) or np.any((each < 0) | (each > last)):
+    try:
+        matched, closer = ([step for step, _ in found] for found in (run.exact_match, run.held_out_loss))
+        measured = [run.metrics["step"].tolist(), matched, closer]
+    except OverflowError as error:  # a step beyond what an integer holds
+        raise RunRefused("capsule.refused.metrics") from error
+    for steps in measured:
+        if steps != sorted(steps) or not all(0 <= step <= last for step in steps):
             raise RunRefused("capsule.refused.metrics")
 
 
@@ -212,7 +237,7 @@ def _small(run: Run, steps: Sequence[int], stated: Sequence[int]) -> list[tuple[
     # Who knows the id of a run may look at it on its server, so a fork does not tell its parent's.
     before = plain.get("origin")
     while isinstance(before, dict):
-        before["run"] = _shielded(str(before.get("run")))
+        before["run"] = _shielded(str(before["run"]))
         before = before.get("origin")
     own = [("own.json", _whole(run.path / "own.json"))] if run.config.own else []
     metrics = run.path / "metrics.jsonl"
@@ -261,7 +286,7 @@ def _chosen(run: Run, steps: Iterable[int] | None) -> tuple[int, ...]:
 
 def _stated(run: Run, steps: Sequence[int]) -> tuple[int, ...]:
     """Return those of the steps from which the training can go on."""
-    return tuple(step for step in steps if (run.path / _file("state", step)).is_file())
+    return tuple(step for step in steps if step in run.state_steps)
 
 
 def _file(kind: str, step: int) -> str:

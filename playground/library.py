@@ -1,4 +1,4 @@
-"""The runs that are kept: what each takes, how it went at a glance, what it is called; and a run opened from anywhere."""
+"""The runs that are kept: what each takes, how it went, what it is called; and a run opened from anywhere."""
 
 from __future__ import annotations
 
