@@ -15,10 +15,9 @@ from torch import Tensor
 from models import accuracy, label_smoothed_loss, noam_rate
 from playground.recipe import Recipe, RunConfig, model_for
 from playground.tasks import TASKS
-from playground.training import trainer as trainer_module
 from playground.training.engine import at_chance
 from playground.training.recording import diverged
-from playground.training.trainer import POOL, Diverged, Report, Trainer, available_devices
+from playground.training.trainer import POOL, Diverged, Ids, Order, Report, Trainer, available_devices
 
 TINY = RunConfig(
     task="reverse",
@@ -51,7 +50,7 @@ def test_one_step_is_adam_on_the_smoothed_loss_at_noams_rate():
     ours, oracle = Trainer(config), Trainer(config)
     report = ours.advance()
 
-    src, tgt_in, tgt_out = (torch.from_numpy(each) for each in next(oracle._batches))
+    src, tgt_in, tgt_out = (torch.from_numpy(each) for each in oracle._order.batch(5))
     rate = noam_rate(1, d_model=12, warmup=7, factor=config.recipe.factor)
     adam = torch.optim.Adam(oracle.model.parameters(), lr=rate, betas=(0.9, 0.98), eps=1e-9, foreach=False)
     logits = oracle.model(src, tgt_in)
@@ -160,27 +159,27 @@ def test_weights_are_handed_out_as_copies():
 def test_every_sentence_is_seen_once_before_any_is_seen_twice():
     n = len(TASKS["reverse"].train)
     size = 97
-    batches = trainer_module._batches(TASKS["reverse"], np.random.default_rng(1), size)
+    order = Order(TASKS["reverse"], np.random.default_rng(1))
     whole_pools = n // (POOL * size) * POOL
-    seen = [tuple(row) for _ in range(whole_pools) for row in _wide(next(batches)[0])]
+    seen = [tuple(row) for _ in range(whole_pools) for row in _wide(order.batch(size).src)]
     assert len(set(seen)) == len(seen)
-    everything = seen + [tuple(row) for _ in range(2 * POOL) for row in _wide(next(batches)[0])]
+    everything = seen + [tuple(row) for _ in range(2 * POOL) for row in _wide(order.batch(size).src)]
     assert len(set(everything)) == n
 
 
-def _wide(ids: trainer_module.Ids) -> list[list[int]]:
+def _wide(ids: Ids) -> list[list[int]]:
     return np.pad(ids, ((0, 0), (0, TASKS["reverse"].max_len - ids.shape[1]))).tolist()
 
 
 def test_sentences_of_one_length_come_together():
     """Of a batch in any order, nearly a third would be padding."""
-    batches = trainer_module._batches(TASKS["reverse"], np.random.default_rng(1), 32)
-    padding = [(next(batches)[0] == 0).mean() for _ in range(5 * POOL)]
+    order = Order(TASKS["reverse"], np.random.default_rng(1))
+    padding = [(order.batch(32).src == 0).mean() for _ in range(5 * POOL)]
     assert np.mean(padding) < 0.06
 
 
 def test_batches_are_padded_to_their_longest_sentence_only():
-    src, tgt_in, tgt_out = next(Trainer(TINY)._batches)
+    src, tgt_in, tgt_out = Trainer(TINY)._order.batch(5)
     for ids in (src, tgt_in, tgt_out):
         assert (ids[:, -1] != 0).any()
     assert tgt_in.shape == tgt_out.shape and (tgt_in[:, 0] == 1).all()
