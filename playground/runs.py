@@ -514,7 +514,7 @@ class RunStore:
         wanted = digest(owner)
         with os.scandir(self.root) as entries:
             paths = [Path(entry.path) for entry in entries if RUN_ID.fullmatch(entry.name)]
-        return tuple(path.name for path in paths if _owner(path) == wanted)
+        return tuple(path.name for path in paths if owner_of(path) == wanted)
 
     def fork(self, run: Run, step: int, config: RunConfig, title: str = "", owner: str = "") -> str:
         """Make the folder of a run that goes on from a recorded step of another, and return its unguessable id.
@@ -866,7 +866,8 @@ def digest(owner: str) -> str:
 _owners: dict[Path, str] = {}  # of the folders that have been looked into; a run never changes hands
 
 
-def _owner(path: Path) -> str:
+def owner_of(path: Path) -> str:
+    """Return whose the run in a folder is, by the digest of the visitor's token; empty if nobody is known."""
     if path not in _owners:
         owner = Label.read(path).owner
         if not owner:  # perhaps it is only just being made

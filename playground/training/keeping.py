@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import shutil
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from playground.recipe import RunRefused
-from playground.runs import OPENED_EVERY, REMOVED, RunStore
+from playground.runs import OPENED_EVERY, REMOVED, Label, RunStore, digest, owner_of
 
-OWNER = "owner"  # file in a run's folder that says whose it is, in a way that gives no token away
 DAY = 86_400.0  # seconds
 
 _log = logging.getLogger(__name__)
@@ -36,14 +34,9 @@ class Kept:
 
 
 def mark(path: Path, owner: str) -> None:
-    """Write down in a run's folder whose run it is: a digest, from which nobody gets the visitor's token."""
+    """Write down in a run's folder whose run it is, on its label."""
     with suppress(OSError):  # then it is nobody's, and is removed by its age alone
-        (path / OWNER).write_text(digest(owner), encoding="ascii")
-
-
-def digest(owner: str) -> str:
-    """Return 32 hexadecimal digits that stand for a visitor's token."""
-    return hashlib.blake2b(owner.encode(), digest_size=16).hexdigest()
+        replace(Label.read(path), owner=digest(owner)).write(path)
 
 
 def overdue(
@@ -82,7 +75,7 @@ def folders(root: Path) -> Iterator[Kept]:
             if path.name.startswith(".") or path.is_symlink() or not path.is_dir():
                 continue
             with suppress(OSError):  # somebody removes it at this moment
-                yield Kept(path.name, path.stat().st_mtime, _owner(path))
+                yield Kept(path.name, path.stat().st_mtime, owner_of(path))
 
 
 def prune(
@@ -120,11 +113,3 @@ def prune(
         for path in store.root.glob(f"{REMOVED}*"):
             shutil.rmtree(path, ignore_errors=True)
     return tuple(removed)
-
-
-def _owner(path: Path) -> str:
-    try:
-        with (path / OWNER).open(encoding="ascii", errors="replace") as file:
-            return file.read(32)
-    except OSError:
-        return ""
