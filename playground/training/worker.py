@@ -4,23 +4,35 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import signal
 import sys
 import threading
 import time
 from contextlib import suppress
-from dataclasses import astuple
 from multiprocessing.connection import Connection
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
-from playground.recipe import Recipe, RunConfig, model_for
-from playground.runs import MAX_RECORDED, Progress, RunWriter
+from playground.recipe import Recipe, RunConfig, RunRefused, model_for
+from playground.runs import COLUMNS, MAX_RECORDED, Progress, Run, RunWriter
 from playground.tasks import TASKS
-from playground.training.messages import Changed, Command, Heard, Measured, Ready, Recorded, Start, Watched
+from playground.training.messages import (
+    Alter,
+    Altered,
+    Changed,
+    Command,
+    Heard,
+    Looked,
+    Measured,
+    Ready,
+    Recorded,
+    Start,
+    Watched,
+)
 from playground.training.recording import Recording, diverged
 from playground.training.trainer import Diverged, Report, Trainer, sentences
 
@@ -29,6 +41,9 @@ SENTENCES = 64  # held-out sentences of an exact-match measurement
 # How often the model is looked at, seconds; and at most one part in so many of the time.
 PEEK_EVERY, MATCH_EVERY, SEND_EVERY = 0.45, 1.5, 0.1
 WATCH_SHARE = 8
+
+# Said of a run that goes on from weights which this machine's arithmetic did not make again.
+_DIFFERS = "training.hint.differs"
 
 _log = logging.getLogger(__name__)
 
@@ -56,11 +71,8 @@ def main(connection: Connection[Any, Any]) -> None:
         connection: Our end of the pipe to the engine.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is for the server, whose end then is ours
-    if sys.platform != "win32":
-        os.nice(NICENESS)
-    torch.set_num_threads(1)
-    warm_up()
-    inbox: SimpleQueue[Start | Command] = SimpleQueue()
+    prepare()
+    inbox: SimpleQueue[Start | Command | Alter] = SimpleQueue()
     threading.Thread(target=_listen, args=(connection, inbox), daemon=True).start()
     # The engine is gone when a message can't be delivered.
     with suppress(BrokenPipeError, ConnectionResetError):
@@ -68,7 +80,37 @@ def main(connection: Connection[Any, Any]) -> None:
         start = inbox.get()
         while not isinstance(start, Start):
             start = inbox.get()
+        limit_memory(start.memory)
         Work(connection, inbox, Path(start.path)).run()
+
+
+def prepare() -> None:
+    """Let this process be a worker: one thread, behind the web process in every queue, warmed up."""
+    if sys.platform != "win32":
+        os.nice(NICENESS)
+    with suppress(OSError):  # where the kernel ends a process for memory, it is a worker
+        Path("/proc/self/oom_score_adj").write_text("500")
+    torch.set_num_threads(1)
+    warm_up()
+
+
+def limit_memory(megabytes: int | None) -> None:
+    """Let this process take so much memory beyond what it has, where the platform holds it to that: on Linux."""
+    if megabytes is None or sys.platform != "linux":
+        return
+    import resource
+
+    has = re.search(r"^VmData:\s*(\d+) kB$", Path("/proc/self/status").read_text(), flags=re.MULTILINE)
+    if has:
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = int(has[1]) * 1024 + megabytes * 1_000_000
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard < 0 else min(wanted, hard), hard))
+
+
+def lacks_memory(error: Exception) -> bool:
+    """Say whether there was not enough memory. Torch says so of a CPU in words only."""
+    said = "can't allocate memory" in str(error) or "bad_alloc" in str(error)
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or (isinstance(error, RuntimeError) and said)
 
 
 def warm_up() -> None:
@@ -82,7 +124,7 @@ def warm_up() -> None:
     trainer.peek()
 
 
-def _listen(connection: Connection[Any, Any], inbox: SimpleQueue[Start | Command]) -> None:
+def _listen(connection: Connection[Any, Any], inbox: SimpleQueue[Start | Command | Alter]) -> None:
     """Take in what the engine sends; end the process, in mid-step too, when the engine is gone."""
     while True:
         try:
@@ -91,23 +133,31 @@ def _listen(connection: Connection[Any, Any], inbox: SimpleQueue[Start | Command
             os._exit(0)
 
 
+class Outlet(Protocol):
+    """The way to the engine, whatever it is."""
+
+    def send(self, message: Any, /) -> None:
+        """Send one message, or raise `BrokenPipeError` if the engine is gone."""
+
+
 class Work:
     """One run, from its folder to its end.
 
     Args:
-        connection: Our end of the pipe to the engine.
+        connection: The way to the engine.
         inbox: Commands, as they come.
         path: The run's folder.
     """
 
-    def __init__(self, connection: Connection[Any, Any], inbox: SimpleQueue[Start | Command], path: Path) -> None:
+    def __init__(self, connection: Outlet, inbox: SimpleQueue[Start | Command | Alter], path: Path) -> None:
         self._connection = connection
         self._inbox = inbox
         self._writer = RunWriter(path)
         self._paused = False
         self._single_steps = 0
         self._rows: list[tuple[float, ...]] = []
-        self._recorded = 0
+        self._recorded = self._looked = 0
+        self._waiting: list[Start | Command | Alter] = []  # commands that came while steps were made again
         self._sent = self._peeked = float("-inf")
         self._matched = time.monotonic()
         self._peek_every, self._match_every = PEEK_EVERY, MATCH_EVERY
@@ -115,16 +165,55 @@ class Work:
     def run(self) -> None:
         """Train, and say how it ended. Whatever goes wrong here ends this run only."""
         try:
-            self._recording = Recording(Trainer(self._writer.config), self._writer)
+            self._recording = Recording.continued(self._writer, between=self._made_again)
+            self._tell_past()
             progress = self._train()
+        except _Stopped:  # while steps were made again: the folder is as it was
+            progress = Progress("stopped", max(Run.load(self._writer.path).steps, default=0))
+            self._writer.progress(progress)
         except (BrokenPipeError, ConnectionResetError):
             raise
-        except (MemoryError, torch.OutOfMemoryError):
-            progress = self._failed("training.ended.memory")
-        except Exception:
-            _log.exception("run %s failed", self._writer.run_id)
-            progress = self._failed("training.ended.error")
+        except Exception as error:
+            if not lacks_memory(error):
+                _log.exception("run %s failed", self._writer.run_id)
+            progress = self._failed("training.ended.memory" if lacks_memory(error) else "training.ended.error")
         self._connection.send(Changed(progress))
+
+    def _made_again(self, step: int) -> None:
+        """Tell of a step that was made again, because the run it is from kept no state there.
+
+        Raises:
+            _Stopped: If it was to stop.
+        """
+        with suppress(Empty):
+            while True:
+                self._waiting.append(self._inbox.get(block=False))
+        if "stop" in self._waiting:
+            self._connection.send(Heard())
+            raise _Stopped
+        if time.monotonic() - self._sent >= SEND_EVERY:
+            goal = max(Run.load(self._writer.path).steps)
+            values = {"step": step, "steps": goal}
+            self._connection.send(Changed(Progress("running", goal, "training.hint.made_again", values)))
+            self._sent = time.monotonic()
+
+    def _tell_past(self) -> None:
+        """Tell what is in the folder already, and from which step the training goes on."""
+        trainer = self._recording.trainer
+        if trainer.step == 0:
+            return
+        run = Run.load(self._writer.path)
+        self._connection.send(Changed(Progress("running", trainer.step, None if run.is_exact else _DIFFERS)))
+        self._rows = list(zip(*(run.metrics[name].tolist() for name in COLUMNS), strict=True))
+        looks = zip(run.part_steps, run.held_out_loss, run.part_grads, run.part_updates, strict=True)
+        self._recording.looked = [
+            (int(step), loss, tuple(grads.tolist()), tuple(updates.tolist()))
+            for step, (_, loss), grads, updates in looks
+        ]
+        self._send_rows()
+        for step, share in run.exact_match:
+            self._connection.send(Watched(step, exact_match=share))
+        self._send_recorded()
 
     def _train(self) -> Progress:
         recording, trainer = self._recording, self._recording.trainer
@@ -159,10 +248,14 @@ class Work:
         while True:
             waits = self._paused and self._single_steps == 0
             try:
-                command = self._inbox.get(block=waits)
+                command = self._waiting.pop(0) if self._waiting else self._inbox.get(block=waits)
             except Empty:
                 break
             match command:
+                case Alter(name=name, value=value):
+                    with suppress(RunRefused):  # such as one change too many: the setting stays what it is
+                        self._recording.change(name, value)
+                    self._connection.send(Altered(self._recording.trainer.config.changes))
                 case "stop":
                     self._connection.send(Heard())
                     raise _Stopped
@@ -189,7 +282,7 @@ class Work:
         self._watch(everything=True)
 
     def _tell(self, report: Report) -> None:
-        self._rows.append(astuple(report))
+        self._rows.append(report.row)
         if self._paused or time.monotonic() - self._sent >= SEND_EVERY:
             self._send_rows()
         self._send_recorded()
@@ -199,6 +292,9 @@ class Work:
             self._connection.send(Measured(tuple(self._rows)))
             self._rows.clear()
             self._writer.flush()
+        if rows := tuple(self._recording.looked[self._looked :]):
+            self._connection.send(Looked(rows))
+            self._looked += len(rows)
         self._sent = time.monotonic()
 
     def _send_recorded(self) -> None:

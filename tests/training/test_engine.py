@@ -348,6 +348,17 @@ def test_workers_can_be_started_without_forking(tmp_path):
     nursery.close()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited on Linux only")
+def test_a_run_that_takes_too_much_memory_ends_and_says_so(limited):
+    engine = limited(Limits(workers=1, warm=0, lease=None, keep=None, memory=20))
+    large = replace(ENDLESS, model=model_for("reverse", d_model=256, n_heads=2, d_ff=2_048, n_layers=4))
+    run_id = engine.submit(large, "me")
+    status = until(engine, run_id, lambda status: not status.is_active)
+    assert (status.state, status.message) == ("failed", "training.ended.memory")
+    again = engine.submit(SHORT, "me")  # which is small, and is not told of it
+    assert until(engine, again, lambda status: not status.is_active).state == "finished"
+
+
 # --- Queue, leases ---------------------------------------------------------------------------------------------------
 
 
