@@ -108,6 +108,8 @@ class MultiHeadAttention(nn.Module):
     def split_heads(self, x: Tensor, n_heads: list[int]) -> tuple[Tensor, ...]:
         """Cut `[batch, pos, heads · d_head]` into heads, and those into parts: each `[batch, head, pos, d_head]`."""
         batch, n_pos, _ = x.shape
+        if n_pos == 1:
+            return x.view(batch, -1, 1, self.d_head).split_with_sizes(n_heads, dim=1)
         # Heads outermost in memory, one copy for all parts: see `attend_unwatched`.
         heads = x.view(batch, n_pos, -1, self.d_head).permute(2, 0, 1, 3).contiguous()  # [head, batch, pos, d_head]
         return tuple(part.transpose(0, 1) for part in heads.split_with_sizes(n_heads))

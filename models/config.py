@@ -26,7 +26,7 @@ CHOICES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 # Fields that configurations of before have not got: theirs are the defaults.
-LATER = frozenset({"causal", "residual"})
+LATER = frozenset({"causal", "residual", "window", "n_experts", "n_active"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +52,9 @@ class ModelConfig:
         causal: Whether a decoder's position is kept from looking at later ones. Without, it learns to copy what it is
             asked for, and nothing of it can be cached.
         residual: Whether a sublayer's output is added to what it read, rather than put in its place.
+        window: How many positions a self-attention sees, its own among them, in each direction it looks; 0: all.
+        n_experts: Feed-forward networks of each layer; with more than 1, a router chooses among them for each token.
+        n_active: How many of them work for each token; at most `n_experts`.
         attention_bias: Whether the four projections of an attention add a bias.
         ffn_bias: Whether the projections of a feed-forward network do.
         embed_scale: Whether embeddings are multiplied by √d_model.
@@ -95,6 +98,9 @@ class ModelConfig:
     pad_id: int = 0
     causal: bool = True
     residual: bool = True
+    window: int = 0
+    n_experts: int = 1
+    n_active: int = 1
 
     def __post_init__(self) -> None:
         follows = {"n_kv_heads": self.n_heads, "final_norm": self.norm_placement == "pre"}
@@ -111,6 +117,8 @@ class ModelConfig:
                 f"rotary positions turn pairs, but d_model={self.d_model} / n_heads={self.n_heads} "
                 f"makes an odd d_head={self.d_head}"
             )
+        if self.n_active > self.n_experts:
+            raise ValueError(f"n_active={self.n_active} is more than n_experts={self.n_experts}")
         if self.pad_id >= self.vocab_size:
             raise ValueError(f"pad_id={self.pad_id} is not below vocab_size={self.vocab_size}")
 
@@ -123,7 +131,7 @@ class ModelConfig:
             if not isinstance(value, bool):
                 raise ValueError(f"{name} is true or false, but got {value!r}")
         elif kind == "int":
-            low = 0 if name == "pad_id" else 1
+            low = 0 if name in ("pad_id", "window") else 1
             if isinstance(value, bool) or not isinstance(value, int) or value < low:
                 raise ValueError(f"{name} is a whole number, {low} or more, but got {value!r}")
         else:
@@ -146,12 +154,21 @@ class ModelConfig:
     @property
     def n_parameters(self) -> int:
         """How many numbers are trained, counted without building the model."""
+        return self._n_parameters(self.n_experts)
+
+    @property
+    def n_parameters_active(self) -> int:
+        """How many of them work for one token: fewer where a router leaves experts out."""
+        return self._n_parameters(self.n_active)
+
+    def _n_parameters(self, n_experts: int) -> int:
         norm = self.d_model * {"layer": 2, "rms": 1}[self.norm]
         d_heads, d_kv_heads = self.n_heads * self.d_head, self.n_kv_heads * self.d_head
         attention = 2 * self.d_model * d_heads + 2 * self.d_model * d_kv_heads
         attention += self.attention_bias * (d_heads + 2 * d_kv_heads + self.d_model)
         inner = self.d_ff * (2 if self.activation == "swiglu" else 1)
-        ffn = self.d_model * (inner + self.d_ff) + self.ffn_bias * (inner + self.d_model)
+        ffn = n_experts * (self.d_model * (inner + self.d_ff) + self.ffn_bias * (inner + self.d_model))
+        ffn += self.d_model * self.n_experts if self.n_experts > 1 else 0
         matrices = 1 if self.tied else 3 if self.architecture == "encoder-decoder" else 2
         total = matrices * self.vocab_size * self.d_model + self.unembed_bias * self.vocab_size
         total += self.max_len * self.d_model if self.positions == "learned" else 0

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -72,5 +73,81 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Tensor, tap: Tap = NO_TAP) -> Tensor:
         """Work on each position of `[batch, pos, d_model]` alone; the tap sees `hidden` and `out`."""
-        hidden = tap("hidden", self.activation.function(F.linear(x, self.W_1.T, self.b_1)))  # [batch, pos, d_ff]
-        return tap("out", F.linear(hidden, self.W_2.T, self.b_2))
+        hidden = tap("hidden", self.widen(x))  # [batch, pos, d_ff]
+        return tap("out", self.narrow(hidden))
+
+    def widen(self, x: Tensor) -> Tensor:
+        """Return the hidden units, `[…, d_ff]`, of `[…, d_model]`."""
+        return self.activation.function(F.linear(x, self.W_1.T, self.b_1))
+
+    def narrow(self, hidden: Tensor) -> Tensor:
+        """Return what hidden units say, `[…, d_model]`."""
+        return F.linear(hidden, self.W_2.T, self.b_2)
+
+
+class MixtureOfExperts(nn.Module):
+    """Several feed-forward networks, of which a router chooses a few for each token: Σ g_e FFN_e(x).
+
+    The shares g of those that are chosen are their probabilities, divided by their sum so that they add up to 1. Where
+    one expert is chosen its share is its probability itself, for else the router would learn nothing.
+
+    Attributes:
+        W_router: `[d_model, n_experts]`.
+        experts: The networks.
+
+    Source: Shazeer et al. 2017; one expert: Fedus et al. 2021, section 2.1; the shares of several: Jiang et al. 2024,
+        Mixtral of Experts, section 2.1.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.n_active = config.n_active
+        self.W_router = nn.Parameter(torch.empty(config.d_model, config.n_experts))
+        self.experts = nn.ModuleList(FeedForward(config) for _ in range(config.n_experts))
+
+    def __iter__(self) -> Iterator[FeedForward]:
+        return iter(cast(Iterable[FeedForward], self.experts))
+
+    def forward(self, x: Tensor, tap: Tap = NO_TAP) -> Tensor:
+        """Work on each position of `[batch, pos, d_model]` alone.
+
+        The tap sees `router` (probabilities), `expert` (True where one is chosen, the lowest numbers of equals),
+        `expert_hidden` and `expert_out` (`[batch, expert, pos, …]`, zeros where an expert is not asked) and `out`.
+        """
+        router = tap("router", F.linear(x, self.W_router.T).softmax(dim=-1))  # [batch, pos, expert]
+        best = router.argsort(dim=-1, descending=True, stable=True)[..., : self.n_active]
+        expert = tap("expert", torch.zeros_like(router, dtype=torch.bool).scatter(-1, best, True))
+        share = self.shares(router, expert)
+        return tap("out", self._watched(x, expert, share, tap) if tap.watches else self._unwatched(x, expert, share))
+
+    def shares(self, router: Tensor, expert: Tensor) -> Tensor:
+        """Return how much of the output each expert makes, 0 for those that are not chosen: `[…, expert]`."""
+        share = router * expert
+        if self.n_active == 1:
+            return share
+        # An edit may have chosen none; then nothing is said, rather than 0 / 0.
+        return share / share.sum(dim=-1, keepdim=True).clamp_min(torch.finfo(share.dtype).tiny)
+
+    def _watched(self, x: Tensor, expert: Tensor, share: Tensor, tap: Tap) -> Tensor:
+        """Let every expert work on every position, and keep what those say that are chosen."""
+        rest = ~expert.transpose(1, 2)[..., None]  # [batch, expert, pos, 1]
+        widened = torch.stack([network.widen(x) for network in self], dim=1)
+        hidden = tap("expert_hidden", widened.masked_fill(rest, 0.0))  # [batch, expert, pos, d_ff]
+        narrowed = torch.stack([network.narrow(hidden[:, i]) for i, network in enumerate(self)], dim=1)
+        said = tap("expert_out", narrowed.masked_fill(rest, 0.0))  # [batch, expert, pos, d_model]
+        return (share.transpose(1, 2)[..., None] * said).sum(dim=1)
+
+    def _unwatched(self, x: Tensor, expert: Tensor, share: Tensor) -> Tensor:
+        """Let each expert work on the positions that chose it, all at once, and on no others."""
+        out = torch.zeros_like(x)
+        for each, network in enumerate(self):
+            row, pos = expert[..., each].nonzero(as_tuple=True)
+            # In training also those that nobody asked, so that each has a gradient, if only of 0.
+            if len(row) or torch.is_grad_enabled():
+                out.index_put_((row, pos), share[row, pos, each, None] * network(x[row, pos]), accumulate=True)
+        return out
+
+
+def feed_forward(config: ModelConfig) -> FeedForward | MixtureOfExperts:
+    """Return a layer's feed-forward network: one, or several with a router."""
+    return FeedForward(config) if config.n_experts == 1 else MixtureOfExperts(config)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from models.attention import CrossAttention, SelfAttention
 from models.cache import LayerCache
 from models.config import ModelConfig
-from models.feed_forward import FeedForward
+from models.feed_forward import feed_forward
 from models.masks import View
 from models.norms import NORMS
 from models.tap import NO_TAP, Tap
@@ -118,7 +118,7 @@ class EncoderLayer(nn.Module):
         join = PLACEMENTS[config.norm_placement]
         self.self_attn = SelfAttention(config)
         self.self_attn_join = join(config, dropout)
-        self.ffn = FeedForward(config)
+        self.ffn = feed_forward(config)
         self.ffn_join = join(config, dropout)
 
     def forward(self, x: Tensor, view: View, *, cache: LayerCache | None = None, tap: Tap = NO_TAP) -> Tensor:
@@ -145,7 +145,7 @@ class DecoderLayer(nn.Module):
         self.self_attn_join = join(config, dropout)
         self.cross_attn = CrossAttention(config)
         self.cross_attn_join = join(config, dropout)
-        self.ffn = FeedForward(config)
+        self.ffn = feed_forward(config)
         self.ffn_join = join(config, dropout)
 
     def forward(

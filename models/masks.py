@@ -45,6 +45,27 @@ def causal_mask(n_query: int, n_key: int, *, device: torch.device | None = None)
     return torch.ones(n_query, n_key, dtype=torch.bool, device=device).tril(n_key - n_query)
 
 
+def window_mask(query: Tensor, key: Tensor, window: int) -> Tensor:
+    """Let each query look no further than `window` positions, its own among them, in either direction.
+
+    Args:
+        query: Where the queries stand, `[batch, query]`.
+        key: Where the keys stand, `[batch, key]`.
+        window: Positions that are seen; together with a causal mask, the query's own and those just before it.
+
+    Returns:
+        `[batch, 1, query, key]`.
+
+    Raises:
+        ValueError: If the window would not hold the query's own position.
+
+    Source: Beltagy et al. 2020, Longformer, section 3.1; Jiang et al. 2023, Mistral 7B, section 2.
+    """
+    if window < 1:
+        raise ValueError(f"a window holds at least the query's own position, but got {window}")
+    return (query[:, None, :, None] - key[:, None, None, :]).abs() < window
+
+
 def check_mask(mask: Tensor, shape: tuple[int, int, int, int]) -> None:
     """Refuse what is no mask for scores of this shape.
 
@@ -68,15 +89,17 @@ class View:
     """What the queries of a stack may look at, and from where: worked out once a pass, used by all its layers.
 
     Attributes:
-        parts: The masks that are combined by AND, by reason: `padding`, `causal`; each broadcasts to
+        parts: The masks that are combined by AND, by reason: `padding`, `causal`, `window`; each broadcasts to
             `[batch, head, query, key]`. Never empty.
         bias: Added to the scores, `[batch, head, query, key]`, or None.
         turn: Turns queries and keys by their positions.
+        hides_nothing: Whether every query is known to see every key, so that no mask is needed while nobody watches.
     """
 
     parts: Mapping[str, Tensor]
     bias: Tensor | None = None
     turn: Turn = unturned
+    hides_nothing: bool = False
 
     @cached_property
     def mask(self) -> Tensor:
@@ -87,15 +110,17 @@ class View:
         return first
 
     @cached_property
-    def addend(self) -> Tensor:
-        """What a fused kernel adds to the scores: −∞ where hidden, else the bias or 0."""
+    def addend(self) -> Tensor | None:
+        """What a fused kernel adds to the scores: −∞ where hidden, else the bias or 0; None if there is nothing."""
+        if self.hides_nothing:
+            return self.bias
         if self.bias is not None:
             return self.bias.masked_fill(~self.mask, -math.inf)
         zeros = torch.zeros(self.mask.shape, device=self.mask.device)
         return zeros.masked_fill_(~self.mask, -math.inf)
 
     def observed(self, batch: int, n_query: int, tap: Tap) -> Tensor:
-        """Return the mask as a tap sees it: `mask_padding`, `mask_causal`, then `mask`, each `[batch, query, key]`.
+        """Return the mask as a tap sees it: `mask_padding` and other parts, then `mask`, each `[batch, query, key]`.
 
         Returns:
             `[batch, 1, query, key]`, after edits.

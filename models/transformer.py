@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from models.cache import KVCache
 from models.config import ModelConfig
 from models.layers import DecoderLayer, Dropout, EncoderLayer
-from models.masks import View, causal_mask, padding_mask
+from models.masks import View, causal_mask, padding_mask, window_mask
 from models.norms import NORMS
 from models.positions import POSITIONS
 from models.tap import NO_TAP, Tap
@@ -128,8 +128,11 @@ class Transformer(nn.Module):
         real, where = self._locate(src)
         inner = tap.within("encoder")
         x = self._embed(self.encoder, self.embedding, src, where, inner)
+        parts = {"padding": real[:, None, None]}
+        if self.config.window:
+            parts["window"] = window_mask(where, where, self.config.window)
         view = View(
-            {"padding": real[:, None, None]},
+            parts,
             bias=self.positions.bias(where, where),
             turn=self.positions.turn(where),
         )
@@ -171,18 +174,20 @@ class Transformer(nn.Module):
                 if memory is None
                 else "a model that is decoder-only reads no memory"
             )
+        n_query, window = tgt.shape[-1], self.config.window
         real, where = self._locate(tgt, cache)
+        here = where[:, -n_query:]
         inner = tap.within("decoder")
         embedding = self.embedding if self.tgt_embedding is None else self.tgt_embedding
-        x = self._embed(self.decoder, embedding, tgt, where[:, -tgt.shape[1] :], inner)
+        x = self._embed(self.decoder, embedding, tgt, here, inner)
         parts = {"padding": real[:, None, None]}
         if self.config.causal:
-            parts["causal"] = causal_mask(tgt.shape[1], real.shape[1], device=tgt.device)
-        view = View(
-            parts,
-            bias=self.positions.bias(where[:, -tgt.shape[1] :], where),
-            turn=self.positions.turn(where[:, -tgt.shape[1] :]),
-        )
+            parts["causal"] = causal_mask(n_query, real.shape[1], device=tgt.device)
+        if window:
+            parts["window"] = window_mask(here, where, window)
+        # One query, which comes last, sees all that there is.
+        sees_all = cache is not None and n_query == 1 and not (cache.is_padded or window)
+        view = View(parts, self.positions.bias(here, where), self.positions.turn(here), hides_nothing=sees_all)
         context: tuple[object, ...] = (view,)
         if memory is not None:
             if src_mask is None:
@@ -191,6 +196,8 @@ class Transformer(nn.Module):
         for index, layer in enumerate(self.decoder.layers):
             layer_cache = None if cache is None else cache.layers[index]
             x = layer(x, *context, cache=layer_cache, tap=inner.within(index))
+        if cache is not None and window:
+            cache.forget(window)
         return self.unembed(self.decoder.final_norm(x, inner), tap=tap)
 
     def unembed(self, x: Tensor, *, tap: Tap = NO_TAP) -> Tensor:
@@ -210,15 +217,12 @@ class Transformer(nn.Module):
             raise ValueError(f"ids are whole numbers [batch, pos], but got {ids.dtype} {list(ids.shape)}")
         real = ids != self.config.pad_id
         if cache is not None:
-            if len(ids) != len(cache.real):
-                raise ValueError(f"the cache is for {len(cache.real)} rows, but got {len(ids)}")
-            real = torch.cat([cache.real, real], dim=1)
+            cache.admit(real, self.config.max_len)
+            return cache.real, cache.where
         count = real.cumsum(dim=1)
         # Only a row of that many places can hold that many tokens: mostly nothing has to be read back.
         if real.shape[1] > self.config.max_len and (longest := int(count[:, -1].max())) > self.config.max_len:
             raise ValueError(f"a sequence of {longest} tokens is longer than max_len={self.config.max_len}")
-        if cache is not None:
-            cache.real = real
         return real, count - real.long()
 
     def _embed(self, stack: Stack, embedding: Tensor, ids: Tensor, where: Tensor, tap: Tap) -> Tensor:
@@ -245,7 +249,7 @@ def initialise(model: Transformer, generator: torch.Generator | None) -> None:
                 n_kv = model.config.n_kv_heads * model.config.d_head
                 for part in weight.split_with_sizes([n_q, n_kv, n_kv], dim=1):
                     nn.init.xavier_uniform_(part, generator=generator)
-            elif last in ("W_O", "W_1", "W_2"):
+            elif last in ("W_O", "W_1", "W_2", "W_router"):
                 nn.init.xavier_uniform_(weight, generator=generator)
             elif last in ("embedding", "tgt_embedding", "unembedding", "table"):
                 nn.init.normal_(weight, std=std, generator=generator)

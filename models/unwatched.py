@@ -13,14 +13,15 @@ from torch.nn import functional as F
 SHORT = 16
 
 
-def attend_unwatched(q: Tensor, k: Tensor, v: Tensor, addend: Tensor, *, scale: float | None = None) -> Tensor:
+def attend_unwatched(q: Tensor, k: Tensor, v: Tensor, addend: Tensor | None, *, scale: float | None = None) -> Tensor:
     """Return softmax(q kᵀ · scale + addend) v, zeros for a query that may look nowhere.
 
     Args:
         q: `[batch, head, query, d_head]`.
         k: `[batch, kv_head, key, d_head]`.
         v: `[batch, kv_head, key, d_head]`.
-        addend: −∞ where a query may not look, else the bias or 0; broadcasts to `[batch, head, query, key]`.
+        addend: −∞ where a query may not look, else the bias or 0; broadcasts to `[batch, head, query, key]`. None
+            where it would be 0 everywhere.
         scale: `1/√d_head` if None.
 
     Returns:
@@ -28,9 +29,10 @@ def attend_unwatched(q: Tensor, k: Tensor, v: Tensor, addend: Tensor, *, scale: 
     """
     if scale is None:
         scale = q.shape[-1] ** -0.5
-    if q.device.type != "cpu" or q.dtype != torch.float32 or k.shape[2] > SHORT:
+    if addend is None or q.device.type != "cpu" or q.dtype != torch.float32 or k.shape[2] > SHORT:
         grouped = q.shape[1] != k.shape[1]
-        return F.scaled_dot_product_attention(q, k, v, addend.to(q.dtype), scale=scale, enable_gqa=grouped)
+        addend = None if addend is None else addend.to(q.dtype)
+        return F.scaled_dot_product_attention(q, k, v, addend, scale=scale, enable_gqa=grouped)
     if n_shared := q.shape[1] // k.shape[1] - 1:
         k, v = (each.repeat_interleave(n_shared + 1, dim=1) for each in (k, v))
     # Heads outermost: so they lie in memory, and two axes become one without a copy.

@@ -490,17 +490,23 @@ def _concat(cell: _Cell) -> Origin:
 
 
 def _out(cell: _Cell) -> Origin:
+    if cell.last == "out" and cell.near("expert_out") in cell.reading:
+        return _mixed(cell)
+    asked = {"expert": cell.at["expert"]} if cell.last == "expert_out" else {}
     if cell.part == "ffn":
-        ffn = cell.layer.ffn
-        source, matrix, bias, file = cell.near("hidden"), ffn.W_2, ffn.b_2, "feed_forward.py"
+        ffn = _network(cell)
+        hidden = cell.near("expert_hidden" if asked else "hidden")
+        source, matrix, bias, file = hidden, ffn.W_2, ffn.b_2, "feed_forward.py"
         names, axis, formula = ("h", "W_2", "b_2"), "d_ff", "{plain:h} W_2"
-        code = 'return tap("out", F.linear(hidden'
+        code = "return F.linear(hidden"
     else:
         attention = getattr(cell.layer, cell.part)
         source, matrix, bias, file = cell.near("concat"), attention.W_O, attention.b_O, "attention.py"
         names, axis, formula = ("concat", "W_O", "b_O"), "d_model", "{value:concat} {residual:W}^O"
         code = 'return tap("out", F.linear(concat'
-    x, column = cell.numbers(source, pos=cell.row), cell.at["d_model"]
+    if asked and not _is_asked(cell):
+        return _unasked(cell)
+    x, column = cell.numbers(source, pos=cell.row, **asked), cell.at["d_model"]
     added = None if bias is None else (names[2], float(_plain(bias)[column]))
     table, value, steps = _dot((names[0], x), (names[1], _plain(matrix)[:, column]), _numbered(axis, len(x)), added)
     return cell.made(
@@ -512,6 +518,82 @@ def _out(cell: _Cell) -> Origin:
         steps=steps,
         operands=(source,),
         weights=((names[1], tuple(matrix.shape)),),
+    )
+
+
+def _network(cell: _Cell) -> Any:
+    """Return the feed-forward network that made a number: the layer's, or the expert's whose number it is."""
+    return [*cell.layer.ffn][cell.at["expert"]] if "expert" in cell.at else cell.layer.ffn
+
+
+def _is_asked(cell: _Cell) -> bool:
+    return bool(cell.numbers(cell.near("expert"), pos=cell.row, expert=cell.at["expert"]))
+
+
+def _unasked(cell: _Cell) -> Origin:
+    """Return the origin of a 0 of an expert that the router did not choose."""
+    chosen = cell.near("expert")
+    steps = (f"{chosen} = 0",)
+    return cell.made(
+        "0", 0.0, code="rest = ~expert.transpose", file="feed_forward.py", steps=steps, operands=(chosen,)
+    )
+
+
+def _shares(cell: _Cell) -> Vector:
+    """Return the share of each expert in what is said at a position."""
+    router = cell.numbers(cell.near("router"), pos=cell.row)
+    share = router * cell.numbers(cell.near("expert"), pos=cell.row)
+    return share if cell.model.config.n_active == 1 else share / share.sum()
+
+
+def _mixed(cell: _Cell) -> Origin:
+    """Return the origin of a number that several experts make together."""
+    said = cell.numbers(cell.near("expert_out"), pos=cell.row, d_model=cell.at["d_model"])
+    table, value, steps = _dot(("g", _shares(cell)), ("FFN_e", said), _numbered("expert", len(said)))
+    return cell.made(
+        "Σ_e g_e {plain:FFN_e}",
+        value,
+        code='return tap("out", self._watched(',
+        file="feed_forward.py",
+        table=table,
+        steps=steps,
+        operands=(cell.near("router"), cell.near("expert"), cell.near("expert_out")),
+    )
+
+
+def _router(cell: _Cell) -> Origin:
+    """Return the origin of an expert's probability."""
+    source = cell.near("input")
+    x, matrix = cell.numbers(source, pos=cell.row), _plain(cell.layer.ffn.W_router)
+    scores = x @ matrix
+    raised, value, steps = _softmax(scores, cell.at["expert"])
+    rows = {"x W": scores, "exp(s − max)": raised, "softmax": raised / raised.sum()}
+    return cell.made(
+        "softmax({residual:x} W_router)_e",
+        value,
+        code='router = tap("router"',
+        file="feed_forward.py",
+        table=_table(_numbered("expert", len(scores)), rows),
+        steps=steps,
+        operands=(source,),
+        weights=(("W_router", tuple(matrix.shape)),),
+    )
+
+
+def _expert(cell: _Cell) -> Origin:
+    """Return why an expert is chosen, or not: its place among the probabilities."""
+    router = cell.numbers(cell.near("router"), pos=cell.row)
+    place = [int(i) for i in np.argsort(-router, kind="stable")].index(cell.at["expert"]) + 1
+    n_active = cell.model.config.n_active
+    value = float(place <= n_active)
+    return cell.made(
+        "rank(p_e) ≤ n_active",
+        value,
+        code='expert = tap("expert"',
+        file="feed_forward.py",
+        table=_table(_numbered("expert", len(router)), {"p": router}),
+        steps=(f"{place} ≤ {n_active}: {value:.0f}",),
+        operands=(cell.near("router"),),
     )
 
 
@@ -548,7 +630,9 @@ def _resid(cell: _Cell) -> Origin:
 
 
 def _hidden(cell: _Cell) -> Origin:
-    ffn = cell.layer.ffn
+    if cell.last == "expert_hidden" and not _is_asked(cell):
+        return _unasked(cell)
+    ffn = _network(cell)
     source, unit = cell.near("input"), cell.at["d_ff"]
     x = cell.numbers(source, pos=cell.row)
     matrix = _plain(ffn.W_1)
@@ -578,7 +662,7 @@ def _hidden(cell: _Cell) -> Origin:
     return cell.made(
         formula,
         value,
-        code='hidden = tap("hidden"',
+        code="return self.activation.function(",
         file="feed_forward.py",
         table=table,
         steps=steps,
@@ -766,6 +850,10 @@ RULES: Mapping[str, Callable[[_Cell], Origin]] = {
     "resid_mid_cross": _resid,
     "resid_post": _resid,
     "hidden": _hidden,
+    "router": _router,
+    "expert": _expert,
+    "expert_hidden": _hidden,
+    "expert_out": _out,
     "final_norm": _final_norm,
     "logits": _logits,
     "probs": _probs,

@@ -18,7 +18,7 @@ from playground.labelled import Axis, LabelledArray
 
 # Names of one part each, in the order in which they are looked for: a causal cell may lie on padding as well, and
 # padding is then the stronger reason, since no later word would open it.
-REASONS = ("padding", "causal")
+REASONS = ("padding", "causal", "window")
 
 WORDS = frozenset({"query", "key", "pos"})
 

@@ -44,6 +44,9 @@ def _variants() -> Iterator[dict[str, Any]]:
             yield {"architecture": architecture, "positions": positions, **part}
     for placement in CHOICES["norm_placement"]:
         yield {"architecture": "encoder-decoder", "norm_placement": placement, "residual": False}
+    for architecture in CHOICES["architecture"]:
+        yield {"architecture": architecture, "window": 2, "n_experts": 5, "n_active": 2}
+    yield {"architecture": "decoder-only", "n_experts": 3, "positions": "alibi", "window": 3}
 
 
 VARIANTS = list(_variants())

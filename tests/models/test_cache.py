@@ -7,11 +7,23 @@ import torch
 from torch.testing import assert_close
 
 from models import POSITIONS, KVCache, ModelConfig, padding_mask
-from tests.models.examples import SMALL, small
+from tests.models.examples import SMALL, name_of, small
 
 SRC = torch.tensor([[3, 4, 5, 6, 2], [7, 2, 0, 0, 0], [0, 0, 8, 9, 2]])
 # Rows of different lengths, padded on the right, on the left, and in the middle: a row that has ended, then goes on.
 TGT = torch.tensor([[1, 5, 6, 7, 8, 9, 2, 0], [0, 0, 0, 1, 4, 4, 3, 9], [1, 6, 0, 0, 5, 8, 0, 7]])
+# What else a decoder may be, and still be cached.
+OTHERS = [
+    {"norm_placement": "pre", "norm": "rms", "activation": "swiglu", "ffn_bias": False},
+    {"window": 2},
+    {"window": 3, "positions": "rotary", "n_kv_heads": 2},
+    {"window": 1, "positions": "alibi"},
+    {"window": 50, "positions": "learned"},
+    {"n_experts": 5, "n_active": 2, "n_kv_heads": 1},
+    {"n_experts": 3},
+    {"tied": False, "attention_bias": True, "scale_scores": False, "embed_norm": True},
+    {"residual": False},
+]
 CHUNKS = [(8,), (1,) * 8, (3, 1, 4), (5, 3), (1, 7)]
 
 kinds = pytest.mark.parametrize(
@@ -20,9 +32,9 @@ kinds = pytest.mark.parametrize(
 )
 
 
-def decoded(model, chunks):
+def decoded(model, chunks, **kind):
     """Return the logits of decoding in chunks of these sizes, and the cache."""
-    cache = KVCache.empty(model.config, len(TGT))
+    cache = KVCache.empty(model.config, len(TGT), **kind)
     memory = mask = None
     if model.encoder is not None:
         memory, mask = model.encode(SRC), padding_mask(SRC, 0)
@@ -44,6 +56,90 @@ def test_decoding_in_any_chunks_equals_the_full_pass(positions, n_kv_heads, arch
         assert_close(logits[TGT != 0], expected[TGT != 0], atol=1e-5, rtol=1e-5)
         assert len(cache) == 8
         assert cache.n_tokens().tolist() == (TGT != 0).sum(dim=1).tolist()
+
+
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only"])
+@pytest.mark.parametrize("choices", OTHERS, ids=name_of)
+@torch.no_grad()
+def test_every_other_choice_is_cached_alike(choices, architecture):
+    model = small(architecture=architecture, **choices)
+    expected = full(model)
+    for chunks in CHUNKS:
+        logits, cache = decoded(model, chunks)
+        assert_close(logits[TGT != 0], expected[TGT != 0], atol=1e-5, rtol=1e-5)
+        assert cache.n_tokens().tolist() == (TGT != 0).sum(dim=1).tolist()
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("window", [0, 5])
+@torch.no_grad()
+def test_rows_without_padding_are_cached_alike(positions, window):
+    """Where no mask is made: one query after the other, each of which sees all that is kept."""
+    model = small(positions=positions, window=window, max_len=43, architecture="decoder-only", n_kv_heads=2)
+    ids = torch.randint(1, 11, (3, 41), generator=torch.Generator().manual_seed(0))
+    for room in (0, 17, 64):
+        cache = KVCache.empty(model.config, 3, room=room)
+        logits = torch.cat([model.decode(chunk, cache=cache) for chunk in ids.split(1, dim=1)], dim=1)
+        assert_close(logits, model(ids), atol=1e-5, rtol=1e-5)
+
+
+@kinds
+@torch.no_grad()
+def test_room_taken_ahead_changes_no_bit(positions, n_kv_heads, architecture):
+    """Enough of it, and too little."""
+    model = small(positions=positions, n_kv_heads=n_kv_heads, architecture=architecture)
+    for chunks in CHUNKS[1:]:
+        expected, without = decoded(model, chunks)
+        for room in (3, 8, 13):
+            logits, cache = decoded(model, chunks, room=room)
+            assert torch.equal(logits, expected)
+            for ours, theirs in zip(cache.layers, without.layers, strict=True):
+                assert torch.equal(ours.own.k, theirs.own.k) and torch.equal(ours.own.v, theirs.own.v)
+
+
+@torch.no_grad()
+def test_room_is_counted_in_full_while_it_is_used():
+    model = small(architecture="decoder-only")
+    sizes = [decoded(model, (8,), room=room)[1].n_bytes() for room in (0, 3, 8, 16)]
+    assert sizes == [sizes[0], sizes[0], sizes[0], 2 * sizes[0]]  # 3 were too few, and given up
+
+
+@torch.no_grad()
+def test_rows_are_followed_in_any_order_with_room_and_without():
+    model = small(architecture="decoder-only", positions="rotary")
+    rows = torch.tensor([2, 2, 0])
+    expected = model(torch.cat([TGT[rows][:, :5], TGT[:, 5:]], dim=1))[:, 5:]
+    for room in (0, 8):
+        cache = KVCache.empty(model.config, 3, room=room)
+        model.decode(TGT[:, :5], cache=cache)
+        cache.reorder(rows)
+        logits = torch.cat([model.decode(chunk, cache=cache) for chunk in TGT[:, 5:].split(1, dim=1)], dim=1)
+        real = TGT[:, 5:] != 0
+        assert_close(logits[real], expected[real], atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 7])
+@torch.no_grad()
+def test_a_window_keeps_no_more_than_it_sees(window):
+    """The entries that the next token sees are its window but for itself; of these none is dropped, all others are."""
+    model = small(architecture="decoder-only", window=window)
+    cache = KVCache.empty(model.config, 1)
+    ids = torch.tensor([[1, 5, 6, 7, 8, 9, 3, 4]])
+    for n_read, token in enumerate(ids.split(1, dim=1), start=1):
+        model.decode(token, cache=cache)
+        assert len(cache) == len(cache.layers[0].own) == min(n_read, window - 1)
+        assert cache.n_bytes() == 2 * 2 * 4 * 6 * 4 * len(cache)
+        assert cache.where[0].tolist() == list(range(n_read))[n_read - len(cache) :]
+
+
+@torch.no_grad()
+def test_of_rows_of_different_lengths_a_window_keeps_what_any_row_still_sees():
+    model = small(architecture="decoder-only", window=2)
+    cache = KVCache.empty(model.config, 2)
+    model.decode(torch.tensor([[1, 5, 6, 7], [1, 5, 0, 0]]), cache=cache)
+    assert cache.where.tolist() == [[1, 2, 3], [1, 2, 2]]
+    assert cache.real.tolist() == [[True, True, True], [True, False, False]]
+    assert cache.n_tokens().tolist() == [4, 2]
 
 
 @pytest.mark.parametrize("placement", ["post", "pre"])

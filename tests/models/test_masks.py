@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from models import View, attend, attend_unwatched, causal_mask, check_mask, padding_mask
+from models import View, attend, attend_unwatched, capture, causal_mask, check_mask, padding_mask, window_mask
+from tests.models.examples import inputs, read, small
 
 T, F = True, False
 
@@ -126,3 +127,33 @@ def test_hidden_keys_weigh_exactly_nothing_however_large_the_scores(way, n):
     v[:, :, -1] = 1e4
     assert torch.equal(before, ways(mask)[way](q * 1e4, k, v))
     assert before.isfinite().all()
+
+
+def test_a_window_reaches_as_far_as_it_says():
+    where = torch.tensor([[0, 1, 2, 3]])
+    seen = window_mask(where, where, 2)[0, 0]
+    assert seen.tolist() == [[abs(q - k) < 2 for k in range(4)] for q in range(4)]
+    with pytest.raises(ValueError, match="at least the query's own position, but got 0"):
+        window_mask(where, where, 0)
+
+
+@pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only", "encoder-only"])
+@torch.no_grad()
+def test_a_model_with_a_window_looks_no_further(architecture):
+    model = small(architecture=architecture, window=2)
+    trace = capture(model, *inputs(model))
+    for name, weights in trace.items():
+        if name.endswith("self_attn.weights"):
+            n = weights.shape[-1]
+            far = torch.tensor([[abs(q - k) >= 2 for k in range(n)] for q in range(n)])
+            assert far.any() and (weights[:, far] == 0).all(), name
+            assert_close(weights.sum(-1), torch.ones(weights.shape[:2]))
+        if name.endswith("cross_attn.weights"):
+            assert (weights > 0).all()
+
+
+@torch.no_grad()
+def test_a_window_as_long_as_the_sentence_changes_nothing():
+    for architecture in ("encoder-decoder", "decoder-only", "encoder-only"):
+        narrow, wide = (small(architecture=architecture, window=window) for window in (5, 0))
+        assert_close(read(narrow), read(wide), atol=1e-6, rtol=1e-6)

@@ -39,6 +39,7 @@ def test_every_tensor_has_the_axes_that_are_said(choices):
     config = model.config
     trace = capture(model, *inputs(model))
     sizes = {"head": 4, "kv_head": config.n_kv_heads, "d_head": 6, "d_model": 24, "d_ff": 29, "vocab": 11}
+    sizes["expert"] = config.n_experts
     for name, tensor in trace.items():
         stack, last = name.split(".")[0], name.split(".")[-1]
         reads_tgt = stack != "encoder" and last != "memory" and config.architecture == "encoder-decoder"

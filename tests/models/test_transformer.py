@@ -81,7 +81,8 @@ def test_the_future_does_not_leak(choices):
         changed = ids.clone()
         changed[0, j] = 9
         after = logits(changed)
-        assert torch.equal(after[:, :j], before[:, :j])
+        # An expert works on all tokens that chose it at once, and how many they are moves the last bit.
+        assert (after[:, :j] - before[:, :j]).abs().max() <= (0 if model.config.n_experts == 1 else 1e-5)
         assert (after[:, j] - before[:, j]).abs().max() > (1e-4 if model.config.residual else 0)
 
 
