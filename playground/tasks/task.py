@@ -158,7 +158,8 @@ class Task:
     def _split(self) -> tuple[tuple[Example, ...], tuple[Example, ...]]:
         if self.split is not None:
             return self.split(self._pairs)
-        offered = set(self._offered)
+        # Of texts that may go on in several ways, beginnings are offered: they are no text yet.
+        offered = set[tuple[str, ...]]() if self.whole else set(self._offered)
         train: list[Example] = []
         heldout: list[Example] = []
         for example in self._pairs:

@@ -76,35 +76,45 @@ def translate_tokens(
         Of each the likeliest tokens, without ⟨bos⟩ and ⟨eos⟩: greedily the translation, or what follows the beginning;
         of an encoder alone the text, its hidden words found.
     """
-    device = next(model.parameters()).device
-    encode = task.vocabulary.encode
+    if task.architecture == "decoder-only":
+        # Beginnings of one length at a time: in a batch all would have the room of the longest only.
+        written: dict[int, tuple[str, ...]] = {}
+        for length in {len(tokens) for tokens in sources}:
+            places = [place for place, tokens in enumerate(sources) if len(tokens) == length]
+            for first in range(0, len(places), BATCH):
+                some = places[first : first + BATCH]
+                rows = [[BOS, *task.vocabulary.encode(sources[place])] for place in some]
+                written |= dict(zip(some, _written(model, task, rows, task.max_len - length - 1, between), strict=True))
+        yield from (written[place] for place in range(len(sources)))
+        return
     for first in range(0, len(sources), BATCH):
-        some = sources[first : first + BATCH]
-        if task.architecture == "encoder-only":
-            ids = padded([*encode(tokens), EOS] for tokens in some)
-            best = model(torch.from_numpy(ids).to(device)).argmax(dim=-1).cpu().numpy()  # [batch, pos]
-            between()
-            filled = np.where(ids == MASK, best, ids)
-            yield from (
-                task.vocabulary.decode(row[: len(tokens)].tolist()) for row, tokens in zip(filled, some, strict=True)
-            )
-            continue
-        if task.architecture == "decoder-only":
-            given = [[BOS, *encode(tokens)] for tokens in some]
-            # Of a text, ⟨bos⟩ and the beginning are there already.
-            most = [max(1, task.max_len - len(row)) for row in given]
+        rows = [[*task.vocabulary.encode(tokens), EOS] for tokens in sources[first : first + BATCH]]
+        if task.architecture == "encoder-decoder":
+            yield from _written(model, task, rows, task.max_len, between)
         else:
-            given = [[*encode(tokens), EOS] for tokens in some]
-            most = [task.max_len] * len(given)
-        columns = []
-        for step in greedy(
-            model, torch.from_numpy(padded(given)).to(device), bos_id=BOS, eos_id=EOS, max_len=max(most)
-        ):
-            columns.append(step.token)
+            yield from _filled(model, task, rows)
             between()
-        for row, limit in zip(torch.stack(columns, dim=1).tolist(), most, strict=True):
-            written = row[:limit]
-            yield task.vocabulary.decode(written[: written.index(EOS)] if EOS in written else written)
+
+
+def _written(
+    model: Transformer, task: Task, rows: list[list[int]], most: int, between: Callable[[], None]
+) -> Iterator[tuple[str, ...]]:
+    """Give what is written greedily after each row's ids, at most `most` tokens."""
+    given = torch.from_numpy(padded(rows)).to(next(model.parameters()).device)  # [batch, pos]
+    columns = []
+    for step in greedy(model, given, bos_id=BOS, eos_id=EOS, max_len=max(most, 1)):
+        columns.append(step.token)
+        between()
+    for ids in torch.stack(columns, dim=1).tolist():
+        yield task.vocabulary.decode(ids[: ids.index(EOS)] if EOS in ids else ids)
+
+
+def _filled(model: Transformer, task: Task, rows: list[list[int]]) -> Iterator[tuple[str, ...]]:
+    """Give each row's words, the likeliest where one is hidden, without the last, ⟨eos⟩."""
+    ids = padded(rows)
+    best = model(torch.from_numpy(ids).to(next(model.parameters()).device)).argmax(dim=-1).cpu().numpy()  # [batch, pos]
+    for row, filled in zip(rows, np.where(ids == MASK, best, ids).tolist(), strict=True):
+        yield task.vocabulary.decode(filled[: len(row) - 1])
 
 
 def exact_matches(
