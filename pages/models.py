@@ -4,7 +4,7 @@ import streamlit as st
 
 from playground.ui.frame import open_page
 from playground.ui.models_controls import act_on, bring
-from playground.ui.models_views import draw_run, draw_shelf, settings
+from playground.ui.models_views import draw_run, draw_settings, draw_shelf
 from playground.ui.notes import note
 
 state, t = open_page("models")
@@ -16,8 +16,7 @@ with curves:
 with words:
     if not state.present:
         act_on(run, state, t)
-    st.markdown(f"**{t('models.shown.settings')}**")
-    st.caption(settings(run, t))
+    draw_settings(run, t)
 
 if not state.present:
     brought, means, attempt = st.columns([5, 4, 4], gap="large")

@@ -116,20 +116,34 @@ def history(run: Run, at: int | None) -> History:
     )
 
 
-def settings(run: Run, t: Translate) -> str:
-    """Return, as Markdown, how a run is configured; what differs from the paper says what the paper has."""
-    paper = departures(run.config)
-    lines = []
-    for name, ours in choices_of(run.config).items():
-        if name == "task":
-            continue
-        told = {"name": t(f"train.setting.{name}"), "ours": setting_word(name, ours, t)}
-        if name in paper:
-            lines.append(t.markdown("models.shown.paper", **told, paper=setting_word(name, paper[name][1], t)))
-        else:
-            lines.append(t.markdown("models.shown.setting", **told))
-    said = [" · ".join(lines)]
-    said += [
+def draw_settings(run: Run, t: Translate) -> None:
+    """Write what of a run's configuration differs from the paper, what became of it, and, folded, all the rest."""
+    differs = departures(run.config)
+    lines = [
+        t.markdown(
+            "models.shown.paper",
+            name=t(f"train.setting.{name}"),
+            ours=setting_word(name, ours, t),
+            paper=setting_word(name, theirs, t),
+        )
+        for name, (ours, theirs) in differs.items()
+    ]
+    st.markdown(f"**{t('models.shown.settings')}**")
+    if lines:
+        st.caption(" · ".join(lines))
+    st.caption(history_told(run, t))
+    with st.expander(t("models.shown.all")):
+        rest = {name: ours for name, ours in choices_of(run.config).items() if name != "task" and name not in differs}
+        told = (
+            t.markdown("models.shown.setting", name=t(f"train.setting.{name}"), ours=setting_word(name, ours, t))
+            for name, ours in rest.items()
+        )
+        st.caption(" · ".join(told))
+
+
+def history_told(run: Run, t: Translate) -> str:
+    """Return, as Markdown, where a run came from, which steps of it there are, and what it takes."""
+    said = [
         t.markdown(
             "models.shown.changed", step=f"{each.step:,}", name=t(f"train.setting.{each.name}"), value=each.value
         )
