@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Generic, TypeVar
 
 import torch
+from torch import Tensor
 
-from models import Transformer, capture, greedy
+from models import Trace, Transformer, capture, greedy
 from playground.labelled import Axis, LabelledArray
 from playground.measures import agreement
 from playground.reading import Reading
 from playground.runs import Run
-from playground.tasks import BOS, EOS, Example, Task
+from playground.tasks import BOS, EOS, HIDDEN, Example, Task
 
 T = TypeVar("T")
 
@@ -39,7 +40,7 @@ class Subject:
         self.step = step
         self.task: Task = run.config.data
         self.src: tuple[str, ...] = self.task.tokenize(text)
-        self._read = _READ.found_or_made((run.path, step, self.src), self._translate, lambda read: read.reading.n_bytes)
+        self._read = _READ.found_or_made((run.path, step, self.src), self._pass, lambda read: read.reading.n_bytes)
 
     @property
     def model(self) -> Transformer:
@@ -48,12 +49,12 @@ class Subject:
 
     @property
     def reading(self) -> Reading:
-        """The forward pass over the sentence and the model's own translation of it."""
+        """The forward pass over the text and what the model itself wrote after it, if it writes."""
         return self._read.reading
 
     @property
     def output(self) -> tuple[str, ...]:
-        """The words that the model wrote, without `⟨eos⟩`."""
+        """The words that the model wrote, without `⟨eos⟩`; of an encoder alone the text, what was hidden found."""
         return self._read.output
 
     @property
@@ -63,7 +64,7 @@ class Subject:
 
     @property
     def translation(self) -> str:
-        """The model's translation as one would write it."""
+        """What the model wrote, as one would write it."""
         return self.task.detokenize(self.output)
 
     @cached_property
@@ -128,7 +129,7 @@ class Subject:
         if config.architecture != "encoder-decoder":
             return None
         last = self.run.steps[-1]
-        end = self if self.step == last else Subject(self.run, last, " ".join(self.src))
+        end = self if self.step == last else Subject(self.run, last, self.task.join(self.src))
         scores = {
             (layer, head): score
             for layer in range(config.n_layers)
@@ -137,26 +138,63 @@ class Subject:
         }
         return max(scores, key=scores.__getitem__) if scores else None
 
-    def _translate(self) -> _Read:
-        """Decode greedily, then run the whole once more with every tensor recorded."""
+    def given(self, tokens: Sequence[str] | None = None) -> tuple[Tensor, ...]:
+        """Return the ids that the model is called with: `model(*subject.given())` is the pass of `reading`.
+
+        Args:
+            tokens: What the decoder has written, its beginning left out; what it read in `reading` if None. An encoder
+                alone writes nothing.
+
+        Returns:
+            The source `[1, key]`, what the decoder reads `[1, query]`, or both, as the architecture has it.
+        """
+        encode = self.task.vocabulary.encode
+        source, target = torch.tensor([[*encode(self.src), EOS]]), [BOS]
+        if self.task.architecture == "encoder-only":
+            return (source,)
+        if self.task.architecture == "decoder-only":
+            target += encode(self.src)
+        if tokens is None:
+            return (*self._source(source), torch.tensor([encode(self.reading.tgt)]))
+        return (*self._source(source), torch.tensor([[*target, *encode(tokens)]]))
+
+    def _source(self, source: Tensor) -> tuple[Tensor, ...]:
+        return (source,) if self.task.architecture == "encoder-decoder" else ()
+
+    @property
+    def room(self) -> int:
+        """Most tokens that the model may write, ⟨eos⟩ among them."""
+        return max(self.task.max_len - (1 + len(self.src) if self.task.architecture == "decoder-only" else 0), 1)
+
+    def _pass(self) -> _Read:
+        """Write greedily, or find what is hidden, then run the whole once more with every tensor recorded."""
         vocabulary = self.task.vocabulary
-        src = [*vocabulary.encode(self.src), EOS]
-        model = self.model
+        words = vocabulary.decode
+        if self.task.architecture == "encoder-only":
+            (source,) = self.given()
+            reading = self._reading(capture(self.model, source), source)
+            found = zip(self.src, reading.predicted, strict=False)
+            return _Read(reading, tuple(likeliest if word == HIDDEN else word for word, likeliest in found), True)
         ids: list[int] = []
         finished = False
-        source = torch.tensor([src])  # [1, src]
-        for step in greedy(model, source, bos_id=BOS, eos_id=EOS, max_len=self.task.max_len):
+        # A decoder alone goes on from its beginning; beside an encoder it begins with ⟨bos⟩.
+        for step in greedy(self.model, self.given(())[0], bos_id=BOS, eos_id=EOS, max_len=self.room):
             token = int(step.token[0])
             if token == EOS:
                 finished = True
                 break
             ids.append(token)
         # Cut off: the last word was written, but never read.
-        given = [BOS, *ids] if finished else [BOS, *ids[:-1]]
-        trace = capture(model, source, torch.tensor([given]))
-        words = vocabulary.decode
-        reading = Reading(trace, src=words(src), tgt=words(given), vocabulary=tuple(vocabulary.tokens))
-        return _Read(reading, words(ids), finished)
+        given = self.given(words(ids if finished else ids[:-1]))
+        return _Read(self._reading(capture(self.model, *given), *given), words(ids), finished)
+
+    def _reading(self, trace: Trace, *given: Tensor) -> Reading:
+        """Put the words of what the model was called with on the axes of its tensors."""
+        words = self.task.vocabulary.decode
+        read = [words(ids[0].tolist()) for ids in given]
+        src = () if self.task.architecture == "decoder-only" else read[0]
+        tgt = () if self.task.architecture == "encoder-only" else read[-1]
+        return Reading(trace, src=src, tgt=tgt, vocabulary=tuple(self.task.vocabulary.tokens))
 
 
 @dataclass(frozen=True)
