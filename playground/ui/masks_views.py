@@ -89,7 +89,7 @@ def _batch(state: Session, t: Translate) -> Cells:
             found.allowed,
             id="allowed",
             title=t("masks.picture.allowed"),
-            formula="M",
+            formula=t("masks.picture.allowed_law"),
             scale="weights",
             hidden=found.reasons,
         ),
