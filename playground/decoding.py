@@ -22,14 +22,16 @@ from playground.subject import Subject
 from playground.tasks import BOS, EOS, Task
 
 Kind = Literal["greedy", "sample", "beam"]
+Cut = Literal["", "k", "p"]
 
-# What a visitor may choose; the first of each is the default.
+# What a visitor may choose; `Way` has the defaults.
+VIEWS = ("write", "align", "forcing", "lens")
 KINDS: tuple[Kind, ...] = ("greedy", "sample", "beam")
-TEMPERATURES = ("1.0", "0.0", "0.3", "0.5", "0.7", "0.85", "1.2", "1.5", "2.0", "3.0", "5.0")
-TOP_K = ("all", "1", "2", "3", "5", "10", "20", "50")
-TOP_P = ("1.0", "0.99", "0.95", "0.9", "0.8", "0.6", "0.4", "0.2")
-WIDTHS = ("4", "1", "2", "3", "5", "6")
-PENALTIES = ("0.6", "0.0", "0.3", "1.0", "2.0")
+TEMPERATURES = ("0", "0.3", "0.5", "0.7", "0.85", "1", "1.2", "1.5", "2", "3", "5")
+TOP_K = ("all", "50", "20", "10", "5", "3", "2", "1")
+TOP_P = ("1", "0.99", "0.95", "0.9", "0.8", "0.6", "0.4", "0.2", "0")
+WIDTHS = ("1", "2", "3", "4", "5", "6")
+PENALTIES = ("0", "0.3", "0.6", "1", "2", "5")
 LARGEST_SEED = 999
 
 # Tokens that were put in the model's mouth: `3:57,5:12`, each the number of the token and its id.
@@ -59,6 +61,25 @@ class Way:
     width: int = 4
     penalty: float = 0.6
     forced: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Share:
+    """The probability of some words together.
+
+    Attributes:
+        tokens: Their ids.
+        p: What the model gives them.
+        tempered: What they have after the temperature.
+        final: What they have in the distribution that is drawn from.
+        cut: Which filter took them away: `k`, `p`, or none; of the first of them.
+    """
+
+    tokens: tuple[int, ...]
+    p: float
+    tempered: float
+    final: float
+    cut: Cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +124,45 @@ class Moment:
     def rank(self, token: int) -> int:
         """Return how many words the model thinks likelier than this one."""
         return int(np.flatnonzero(self.order == token)[0])
+
+    def cut(self, token: int) -> Cut:
+        """Return which filter took a word away: `k`, `p`, or none."""
+        if self.in_k is None or self.in_p is None or self.in_p[token]:
+            return ""
+        return "p" if self.in_k[token] else "k"
+
+    def shown(self, n: int) -> tuple[int, ...]:
+        """Return the ids of the `n` likeliest words, the likeliest first, and of the one written if it is not there."""
+        best = [int(token) for token in self.order[:n]]
+        return tuple(best if self.token in best else [*best, self.token])
+
+    def share(self, tokens: Sequence[int]) -> Share:
+        """Return the probabilities of some words together, at each stage."""
+        at = list(tokens)
+        p, tempered, final = (
+            float(values[at].sum(dtype=np.float64))
+            for values in (
+                self.probs.values,
+                self.probs.values if self.tempered is None else self.tempered,
+                self.probs.values if self.final is None else self.final,
+            )
+        )
+        return Share(tuple(at), p, tempered, final, self.cut(at[0]) if at else "")
+
+    def rest(self, shown: Sequence[int]) -> Share:
+        """Return the probabilities of all other words together."""
+        return self.share([int(token) for token in self.order if int(token) not in set(shown)])
+
+    def line(self, shown: Sequence[int]) -> tuple[Share, ...]:
+        """Cut the whole distribution, likeliest first, into pieces: one for each word shown, others run together."""
+        pieces: list[list[int]] = []
+        for token in map(int, self.order):
+            own = token in shown
+            if pieces and not own and pieces[-1][0] not in shown and self.cut(pieces[-1][0]) == self.cut(token):
+                pieces[-1].append(token)
+            else:
+                pieces.append([token])
+        return tuple(self.share(piece) for piece in pieces)
 
 
 @dataclass(frozen=True, eq=False)

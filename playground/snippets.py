@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from playground.decoding import Way, beginning
 from playground.subject import Subject
 from playground.variant import Variant
 
@@ -66,4 +67,48 @@ def snippet(subject: Subject, name: str, at: Mapping[str, int], variant: Variant
     if last in _BY_HAND and (is_plain or last == "probs"):
         where = [f"at = {name.rsplit('.', 1)[0]!r}"] if "." in name else []
         lines += ["", *where, _BY_HAND[last].format(index=index)]
+    return "\n".join(lines) + "\n"
+
+
+def decoding(subject: Subject, way: Way) -> str:
+    """Return a program that writes the subject's text, a line a word: the word, and P of it or ln P of the path.
+
+    Args:
+        subject: Run, step and sentence.
+        way: How each word is chosen.
+    """
+    source, begun = beginning(subject.task, subject.src)
+    room = subject.task.max_len - (0 if source else len(begun) - 1)
+    name = {"greedy": "greedy", "sample": "sampled", "beam": "beam"}[way.kind]
+    settings = {
+        "greedy": [],
+        "sample": [f"temperature={way.temperature}", f"top_k={way.top_k}", f"top_p={way.top_p}", "generator=generator"],
+        "beam": [f"width={way.width}", f"penalty={way.penalty}"],
+    }[way.kind]
+    settings += [f"max_len={max(room, 1)}", *([f"forced={dict(way.forced)}"] if way.forced else [])]
+    call = f"{name}(model, src, {', '.join(settings)})"
+    lines = [
+        "import torch",
+        "",
+        f"from models import {name}{', winner' if way.kind == 'beam' else ''}",
+        "from playground.runs import RunStore",
+        "",
+        f"run = RunStore().open({subject.run.id!r})",
+        f"model, vocabulary = run.model({subject.step}), run.config.data.vocabulary",
+        f"src = torch.tensor([{source or list(begun)}])",
+    ]
+    if way.kind == "beam":
+        lines += [
+            f"for branch in winner(list({call})):",
+            "    (word,) = vocabulary.decode([branch.token])",
+            '    print(f"{word}  {branch.total:.3f}")',
+        ]
+    else:
+        lines += [f"generator = torch.Generator().manual_seed({way.seed})"] if way.kind == "sample" else []
+        lines += [
+            f"for step in {call}:",
+            "    (word,) = vocabulary.decode(step.token.tolist())",
+            "    p = step.logits.softmax(dim=-1)[0, step.token[0]]",
+            '    print(f"{word}  {p:.3f}")',
+        ]
     return "\n".join(lines) + "\n"

@@ -494,3 +494,96 @@ export function saveMenu({ words, theme, name, svg, rows, label = "", files = nu
   const menu = html("div", { class: "save-menu" }, [button, list]);
   return menu;
 }
+
+// ── Steps ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const PAUSE = 1100; // ms between two steps of a playing picture
+
+/** Where a key leads among `n` steps: arrows, Home, End, a clicker's keys; null for another key. */
+export function stepBy(key, at, n) {
+  const to = { ArrowRight: at + 1, PageDown: at + 1, " ": at + 1, ArrowLeft: at - 1, PageUp: at - 1, Home: 0, End: n - 1 }[key];
+  return to === undefined ? null : Math.max(0, Math.min(n - 1, to));
+}
+
+/**
+ * Back, play, Next and a slider over steps. In a hall a clicker moves it wherever the focus is.
+ *
+ *     const steps = player((at, rests) => …);  root.append(steps.node);  steps.set({ at, n, words, presenting });
+ *
+ * `go` is called with the step, and with whether it stays there: while it plays it does not.
+ * Words: back, play, pause, next, step ("{at} of {n}"), slider.
+ */
+export function player(go) {
+  const view = { at: 0, n: 1, words: {}, timer: null };
+  const move = (to, rests = true) => {
+    view.at = Math.max(0, Math.min(view.n - 1, to));
+    show();
+    go(view.at, rests);
+  };
+  const stop = () => {
+    if (view.timer === null) return;
+    clearInterval(view.timer);
+    view.timer = null;
+    show();
+    go(view.at, true);
+  };
+  const play = () => {
+    if (view.timer !== null) return stop();
+    if (view.at === view.n - 1) move(0, false);
+    view.timer = setInterval(() => (view.at < view.n - 1 ? move(view.at + 1, false) : stop()), PAUSE);
+    show();
+  };
+  const button = (name, sign, act) => html("button", { type: "button", class: `step-button ${name}`, onclick: act }, sign);
+  const back = button("back", "‹", () => [stop(), move(view.at - 1)]);
+  const playing = button("play", "", play);
+  const next = button("next", "›", () => [stop(), move(view.at + 1)]);
+  const slider = html("input", { type: "range", min: 0, class: "step-slider", oninput: () => [stop(), move(Number(slider.value))] });
+  const said = html("span", { class: "step-said" });
+  const node = html("div", { class: "player" }, [back, playing, next, slider, said]);
+  const show = () => {
+    const { at, n, words } = view;
+    back.disabled = at === 0;
+    next.disabled = at === n - 1;
+    playing.textContent = view.timer === null ? "▶" : "❚❚";
+    for (const [each, name] of [[back, words.back], [next, words.next], [playing, view.timer === null ? words.play : words.pause]]) {
+      each.title = name;
+      each.setAttribute("aria-label", name);
+    }
+    slider.max = n - 1;
+    slider.value = at;
+    slider.disabled = n === 1;
+    slider.setAttribute("aria-label", words.slider);
+    said.textContent = fill(words.step, { at: at + 1, n });
+    slider.setAttribute("aria-valuetext", said.textContent);
+  };
+  const heard = (event) => {
+    const typed = event.composedPath()[0];
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|TEXTAREA|SELECT)$/.test(typed?.tagName ?? "")) return;
+    if (event.key === " " && typed?.closest?.("button, [role=button], [role=radio]")) return;
+    const to = stepBy(event.key, view.at, view.n);
+    if (to === null) return;
+    event.preventDefault();
+    stop();
+    move(to);
+  };
+  return {
+    node,
+    get at() {
+      return view.at;
+    },
+    /** Take new steps; `at` stands, without a word to `go`. */
+    set({ at, n, words, presenting }) {
+      Object.assign(view, { at: Math.max(0, Math.min(n - 1, at)), n, words });
+      window.removeEventListener("keydown", heard);
+      if (presenting) window.addEventListener("keydown", heard);
+      show();
+    },
+    heard,
+    stop,
+    close() {
+      clearInterval(view.timer);
+      view.timer = null;
+      window.removeEventListener("keydown", heard);
+    },
+  };
+}
