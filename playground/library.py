@@ -100,11 +100,12 @@ def remove(run: Run, store: RunStore, owner: str, *, is_active: bool) -> None:
         raise RunRefused("training.refused.disk") from error
 
 
-def open_run(where: str | Path) -> Run:
+def open_run(where: str | Path, store: RunStore | None = None) -> Run:
     """Open a run for a notebook or a command.
 
     Args:
         where: Name of a recording, id of a run of this machine, a run's folder, or a capsule's file.
+        store: Where runs are; `RunStore()` if None.
 
     Raises:
         RunRefused: If there is none, or it is not what this version reads.
@@ -113,7 +114,7 @@ def open_run(where: str | Path) -> Run:
     if (path / "run.json").is_file():
         return Run.load(path)
     if not path.is_file():
-        return RunStore().open(str(where))
+        return (store or RunStore()).open(str(where))
     folder = Path(tempfile.mkdtemp(prefix="playground-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return unpack(path, RunStore(folder))
