@@ -391,8 +391,22 @@ def changed(config: RunConfig, settings: Mapping[str, object]) -> RunConfig:
     return replace(config, model=new_model, recipe=new_recipe, changes=left)
 
 
-def forked(config: RunConfig, run_id: str, step: int, settings: Mapping[str, object]) -> RunConfig:
+def altered(config: RunConfig, change: Change) -> RunConfig:
+    """Return the configuration with one more change, which undoes what else was to change that setting from then on.
+
+    Raises:
+        RunRefused: If there are too many.
+    """
+    others = (each for each in config.changes if each.name != change.name or each.step < change.step)
+    return replace(config, changes=tuple(sorted([*others, change], key=lambda each: each.step)))
+
+
+def forked(
+    config: RunConfig, run_id: str, step: int, *, model: ModelConfig | None = None, recipe: Recipe | None = None
+) -> RunConfig:
     """Return the configuration of a fork: the same updates up to `step`, then other settings, on the same batches.
+
+    What the run changes later on, the fork changes too, if it has not got another value for it.
 
     Whether the weights of then fit the settings is not checked here: see `playground.runs.can_fork`.
 
@@ -400,16 +414,20 @@ def forked(config: RunConfig, run_id: str, step: int, settings: Mapping[str, obj
         config: Of the run that is forked.
         run_id: Its id.
         step: Its last update that is shared; with 0 the fork begins with weights of its own.
-        settings: As in `changed`.
+        model: Sizes and choices from then on; as they were if None.
+        recipe: How it is trained from then on; as it was if None.
 
     Raises:
-        RunRefused: As `changed`, or if there is nothing left to train.
+        RunRefused: If there is nothing left to train, or these are too many forks of forks.
     """
-    new = changed(replace(config, origin=None), settings)
-    if not step < new.recipe.steps:
+    model, recipe = model or config.model, recipe or config.recipe
+    if not step < recipe.steps:
         low, high = step + 1, RECIPE_LIMITS["steps"][1]
-        raise RunRefused("training.refused.range", name="steps", value=new.recipe.steps, low=low, high=high)
-    return replace(new, origin=Origin(run_id, step, config))
+        raise RunRefused("training.refused.range", name="steps", value=recipe.steps, low=low, high=high)
+    new = replace(config, model=model, recipe=recipe, changes=(), origin=Origin(run_id, step, config))
+    ours = differences(config, new)
+    kept = tuple(each for each in config.changes if each.name not in ours and each.step <= recipe.steps)
+    return replace(new, changes=kept)
 
 
 def differences(one: RunConfig, other: RunConfig) -> dict[str, tuple[object, object]]:

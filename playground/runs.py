@@ -40,6 +40,7 @@ from torch import Tensor
 
 from models import ModelConfig, Transformer
 from playground.parts import parts
+from playground.probes import probes
 from playground.recipe import RUN_ID, Change, Origin, Recipe, RunConfig, RunRefused, changed, table
 from playground.state import State, state_bytes, whole_bytes
 from playground.tasks import OWN, TASKS, Task
@@ -75,6 +76,8 @@ LATER = frozenset({"changes", "origin", "is_exact"})
 COLUMNS = ("step", "loss", "accuracy", "learning_rate", "grad_norm", "tokens", "seconds")
 # What a closer look, every few steps, measures besides; the last two are lists with a number a part of the model.
 CLOSER = ("step", "held_out_loss", "grads", "updates")
+# The gradients of a few weights (`playground.probes`), a line a step.
+GRADIENTS = ("step", "gradients")
 STATES = ("running", "paused", "finished", "stopped", "diverged", "failed")
 
 MAX_RUN_JSON = 64 * 1024  # bytes
@@ -317,6 +320,17 @@ class Run:
         """
         return self._measured.part_updates
 
+    @cached_property
+    def gradients(self) -> npt.NDArray[np.float64]:
+        """The gradient of each of `playground.probes` at every step from the first on, `[step, probe]`.
+
+        Empty for runs of before they were written down, and for what was forked from such.
+
+        Raises:
+            RunRefused: As `metrics`.
+        """
+        return self._measured.gradients
+
     def weights(self, step: int) -> dict[str, Tensor]:
         """Return the weights at a recorded step, by the names of the model's `state_dict`.
 
@@ -375,15 +389,20 @@ class Run:
         rows: list[list[float]] = []
         exact: list[tuple[int, float]] = []
         closer: list[dict[str, Any]] = []
+        gradients: list[list[float]] = []
+        n_probes = len(probes(weight_shapes(self.config.model)))
         for number, line in enumerate(lines, start=1):
             found: Any = _parse(line) if len(line) <= MAX_METRICS_LINE else None
-            match _kind(found, len(self.parts)):
+            match _kind(found, {"grads": len(self.parts), "updates": len(self.parts), "gradients": n_probes}):
                 case "columns":
                     rows.append([float(found[name]) for name in COLUMNS])
                 case "exact_match":
                     exact.append((int(found["step"]), float(found["exact_match"])))
                 case "closer":
                     closer.append(found)
+                case "gradients":
+                    if found["step"] == len(gradients) + 1:  # else those of earlier steps were not written down
+                        gradients.append(found["gradients"])
                 case _:
                     raise RunRefused("training.refused.metrics", line=number)
         columns = _frozen(rows, len(COLUMNS))
@@ -394,6 +413,7 @@ class Run:
             part_steps=np.array([each["step"] for each in closer], dtype=np.int64),
             part_grads=_frozen([each["grads"] for each in closer], len(self.parts)),
             part_updates=_frozen([each["updates"] for each in closer], len(self.parts)),
+            gradients=_frozen(gradients, n_probes),
         )
 
 
@@ -407,22 +427,31 @@ class _Measured:
     part_steps: npt.NDArray[np.int64]
     part_grads: npt.NDArray[np.float64]
     part_updates: npt.NDArray[np.float64]
+    gradients: npt.NDArray[np.float64]
 
 
-def _kind(found: Any, n_parts: int) -> str | None:
-    """Say what kind of measurement a line is; None if it is none."""
+def _kind(found: Any, lists: Mapping[str, int]) -> str | None:
+    """Say what kind of measurement a line is; None if it is none.
+
+    Args:
+        found: What the line holds.
+        lists: Names of what is a list of numbers, and how many these are.
+    """
     if not isinstance(found, dict) or not _is_number(found.get("step")):
         return None
-    lists = [found[name] for name in ("grads", "updates") if name in found]
-    plain = [value for name, value in found.items() if name not in ("grads", "updates")]
-    if not all(map(_is_number, plain)):
-        return None
-    if not all(isinstance(each, list) and len(each) == n_parts and all(map(_is_number, each)) for each in lists):
-        return None
+    for name, value in found.items():
+        if name not in lists:
+            fits = _is_number(value)
+        else:
+            fits = isinstance(value, list) and len(value) == lists[name] and all(map(_is_number, value))
+        if not fits:
+            return None
     if found.keys() == set(COLUMNS):
         return "columns"
     if found.keys() == set(CLOSER):
         return "closer"
+    if found.keys() == set(GRADIENTS):
+        return "gradients"
     return "exact_match" if found.keys() == {"step", "exact_match"} and 0 <= found["exact_match"] <= 1 else None
 
 

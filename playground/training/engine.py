@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hmac import compare_digest
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -22,11 +22,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from playground.recipe import RunConfig, RunRefused
-from playground.runs import COLUMNS, Progress, RunStore, RunWriter
+from models import ModelConfig
+from playground.parts import parts
+from playground.recipe import Change, Recipe, RunConfig, RunRefused, altered, forked
+from playground.runs import COLUMNS, Progress, Run, RunStore, RunWriter, digest
 from playground.training import keeping
 from playground.training.limits import Limits
-from playground.training.messages import Changed, Command, Heard, Measured, Ready, Recorded, Start, Watched
+from playground.training.messages import (
+    Alter,
+    Altered,
+    Changed,
+    Command,
+    Heard,
+    Look,
+    Looked,
+    Measured,
+    Ready,
+    Recorded,
+    Start,
+    Watched,
+)
 from playground.training.nursery import Nursery, Workplace
 from playground.training.waiting import Pace, expected_waits
 from playground.training.watching import Peek, Sample
@@ -61,7 +76,12 @@ class RunStatus:
         samples: Some held-out sentences and what the model makes of them.
         peek: Attention maps of one sentence; None before the first.
         recorded: Steps whose weights are on the disk.
-        config: Task, model and recipe.
+        config: Task, model and recipe; what was changed on the way, and what the run was forked from.
+        held_out_loss: Loss of held-out sentences, nats a token, after the steps where it was measured.
+        parts: Parts of the model that are measured each for itself: `embedding`, `encoder.0`, …
+        part_steps: Steps at which they were, `[n]`.
+        part_grads: Root of the sum of a part's squared gradients, `[n, part]`.
+        part_updates: Length of a part's update against that of its weights, `[n, part]`.
         wait: Seconds after which it will about get a worker, if it waits; None if it does not, or nobody knows.
     """
 
@@ -81,12 +101,28 @@ class RunStatus:
     peek: Peek | None
     recorded: tuple[int, ...]
     config: RunConfig
+    held_out_loss: tuple[tuple[int, float], ...]
+    parts: tuple[str, ...]
+    part_steps: npt.NDArray[np.int64]
+    part_grads: npt.NDArray[np.float64]
+    part_updates: npt.NDArray[np.float64]
     wait: float | None = None
 
     @property
     def is_active(self) -> bool:
         """Whether it is waiting, training or paused."""
         return self.state in ACTIVE
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether it ended before its last step, and could go on from where it was."""
+        return self.state in ("stopped", "failed") and self.step < self.steps
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Target tokens learnt from in a second of the last steps; 0.0 before there are any."""
+        seconds, tokens = self.metrics["seconds"][-50:], self.metrics["tokens"][-50:]
+        return float(tokens[1:].sum() / (seconds[-1] - seconds[0])) if len(seconds) > 1 and _rate(seconds) else 0.0
 
 
 class Engine:
@@ -146,6 +182,60 @@ class Engine:
         self._ring()
         return writer.run_id
 
+    def fork(
+        self,
+        run_id: str,
+        step: int,
+        owner: str,
+        *,
+        model: ModelConfig | None = None,
+        recipe: Recipe | None = None,
+        title: str = "",
+        companion_of: str | None = None,
+    ) -> str:
+        """Begin a run that goes on from a recorded step of another, on the same batches, and return its id.
+
+        Args:
+            run_id: The run that is forked: anybody's whose id is known, or a recording.
+            step: A recorded step of it; with 0 the fork begins with weights of its own.
+            owner: The visitor's token.
+            model: Sizes and choices from then on; as they were if None.
+            recipe: How it is trained from then on; as it was if None.
+            title: What the visitor calls it.
+            companion_of: As in `submit`; the run that is forked if it is the visitor's own and under way.
+
+        Raises:
+            RunRefused: As `submit`; or if the step is not recorded, or its weights do not fit the settings.
+        """
+        run = self.store.open(run_id)
+        config = forked(run.config, run_id, step, model=model, recipe=recipe)
+        with self._lock:
+            if companion_of is None and run_id in self.active_runs(owner):
+                companion_of = run_id
+            self._admit(config, owner, companion_of)
+            try:
+                child = self.store.fork(run, step, config, title)
+            except OSError as error:
+                raise RunRefused("training.refused.disk") from error
+            self._take_in(RunWriter(self.store.root / child), owner)
+        self._ring()
+        return child
+
+    def change(self, run_id: str, owner: str, **settings: float) -> None:
+        """Let settings have other values from the run's next step on. They become part of the run.
+
+        Args:
+            run_id: A run that is waiting, training or paused; of any other nothing is changed.
+            owner: The visitor's token.
+            settings: Keys of `playground.recipe.CHANGEABLE` with their new values.
+
+        Raises:
+            RunRefused: As `pause`; or if there is no such setting, or a value is outside its limits.
+        """
+        alters = [Alter(name, Change(1, name, value).value) for name, value in settings.items()]
+        for alter in alters:
+            self._command(run_id, owner, alter)
+
     def status(self, run_id: str) -> RunStatus:
         """Return how a run is doing. Who knows the id may ask; an ended run is read from its folder.
 
@@ -176,6 +266,11 @@ class Engine:
             peek=None,
             recorded=run.steps,
             config=run.config,
+            held_out_loss=run.held_out_loss,
+            parts=run.parts,
+            part_steps=run.part_steps,
+            part_grads=run.part_grads,
+            part_updates=run.part_updates,
         )
 
     def pause(self, run_id: str, owner: str) -> None:
@@ -187,12 +282,18 @@ class Engine:
         self._command(run_id, owner, "pause")
 
     def resume(self, run_id: str, owner: str) -> None:
-        """Let a paused run go on.
+        """Let a paused run go on, and one that was stopped, failed or was broken off: from the last step on the disk.
 
         Raises:
-            RunRefused: As `pause`.
+            RunRefused: As `pause`; for one that has ended also as `submit`, or if it has no step left to make.
         """
-        self._command(run_id, owner, "resume")
+        with self._lock:
+            job = self._jobs.get(run_id)
+            if job is None or job.state not in ACTIVE:
+                self._take_up(run_id, owner)
+            else:
+                self._command(run_id, owner, "resume")
+        self._ring()
 
     def step(self, run_id: str, owner: str) -> None:
         """Let a paused run make one step.
@@ -313,12 +414,29 @@ class Engine:
     def _take_in(self, writer: RunWriter, owner: str) -> None:
         """Put a run whose folder has been made in line."""
         keeping.mark(writer.path, owner)
-        job = _Job(writer.run_id, owner, writer.config, writer.path, version=self._next_version())
+        steps = Run.load(writer.path).steps
+        progress = Progress("queued", max(steps, default=0))
+        job = _Job(writer.run_id, owner, writer.config, writer.path, self._next_version(), progress, recorded=steps)
         self._jobs[writer.run_id] = job
         with suppress(OSError, RuntimeError):  # no process to be had just now: the run waits
             self._tick()
 
-    def _command(self, run_id: str, owner: str, command: Command) -> None:
+    def _take_up(self, run_id: str, owner: str) -> None:
+        """Put a run in line that has ended before its last step.
+
+        Raises:
+            RunRefused: As `resume`.
+        """
+        run = self.store.open(run_id)
+        if run.is_recording or run.label.owner != digest(owner):
+            raise RunRefused("training.refused.not_yours")
+        if run.progress.state in ("finished", "diverged"):
+            raise RunRefused(f"training.refused.{run.progress.state}")
+        self._admit(run.config, owner, None)
+        self._jobs.pop(run_id, None)
+        self._take_in(RunWriter(run.path), owner)
+
+    def _command(self, run_id: str, owner: str, command: Command | Alter) -> None:
         with self._lock:
             job = self._jobs.get(run_id)
             if job is None:
@@ -330,17 +448,20 @@ class Engine:
             job.left = False
             if command == "stop":
                 self._stop(job)
+            elif isinstance(command, Alter) and job.state == "queued":
+                job.config = altered(job.config, Change(job.progress.step + 1, command.name, command.value))
+                RunWriter(job.path).changed(job.config)
             else:
                 self._send(job, command)
 
-    def _send(self, job: _Job, command: Command | Start) -> None:
+    def _send(self, job: _Job, command: Command | Alter | Start) -> None:
         if job.worker and job.state in ACTIVE:
             with suppress(OSError):  # a worker that has just died: the reader will find its pipe ended
                 job.worker.connection.send(command)
 
     def _stop(self, job: _Job, message: str | None = None) -> None:
         if job.state == "queued":
-            self._end(job, Progress("stopped", 0, message))
+            self._end(job, Progress("stopped", job.progress.step, message))
             _write_down(job)
         elif job.state in ACTIVE and job.stop_by is None:
             job.stop_by = time.monotonic() + self.limits.grace
@@ -382,7 +503,7 @@ class Engine:
         for job in self._next_in_line():
             job.worker = self._worker(job.device)
             job.begun = now
-            job.progress = Progress("running", 0)
+            job.progress = Progress("running", job.progress.step)
             for each in self._queue():  # all move up
                 each.version = self._next_version()
             self._send(job, Start(str(job.path), self.limits.memory))
@@ -512,7 +633,7 @@ class Engine:
                 self._born_after = time.monotonic() + min(60.0, 2.0**self._stillborn - 1)
             return
         if isinstance(message, Ready):
-            worker.pid, worker.is_here = message.pid, self._nursery.is_here
+            worker.pid, worker.is_here = message.pid, not message.host
             self._stillborn = 0
         elif job:
             job.version = self._next_version()
@@ -601,6 +722,7 @@ class _Job:
     samples: tuple[Sample, ...] = ()
     peek: Peek | None = None
     recorded: tuple[int, ...] = ()
+    looks: tuple[Look, ...] = ()
     seen: float = field(default_factory=time.monotonic)
     begun: float = 0.0  # when it got its worker
     ended: float = 0.0
@@ -638,12 +760,19 @@ class _Job:
                 if exact_match is not None:
                     self.exact_match = (*self.exact_match, (step, exact_match))
             case Recorded(step=step):
-                self.recorded = (*self.recorded, step)
+                if step not in self.recorded:
+                    self.recorded = (*self.recorded, step)
+            case Looked(rows=looks):
+                self.looks = (*self.looks, *looks)
+            case Altered(changes=changes):
+                self.config = replace(self.config, changes=changes)
             case Heard():
                 # It is writing its last weights, which may take a moment on a busy machine.
                 self.stop_by = time.monotonic() + 30.0
             case Changed(progress=progress):
-                self.progress = Progress(progress.state, progress.step, self.progress.message if self.left else None)
+                self.progress = progress
+                if self.left:
+                    self.say("training.paused.left")
 
     def _append(self, rows: npt.NDArray[np.float64]) -> None:
         """Add measurements behind those there are, which published arrays show and nobody changes."""
@@ -682,6 +811,11 @@ class _Job:
             peek=self.peek,
             recorded=self.recorded,
             config=self.config,
+            held_out_loss=tuple((step, loss) for step, loss, *_ in self.looks),
+            parts=(names := parts(self.config.model)),
+            part_steps=np.array([look[0] for look in self.looks], dtype=np.int64),
+            part_grads=np.array([look[2] for look in self.looks]).reshape(len(self.looks), len(names)),
+            part_updates=np.array([look[3] for look in self.looks]).reshape(len(self.looks), len(names)),
             wait=wait,
         )
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from playground.recipe import Change
 from playground.runs import Progress
 from playground.training.watching import Peek, Sample
+
+# Step, loss of held-out sentences, and for each part of the model gradients and update.
+Look = tuple[int, float, tuple[float, ...], tuple[float, ...]]
 
 # What the engine may ask of a worker that has a run. An answer is due within a second.
 Command = Literal["pause", "resume", "step", "stop"]
@@ -26,14 +30,40 @@ class Start:
 
 
 @dataclass(frozen=True)
+class Alter:
+    """To a worker: let a setting have another value from the next step on.
+
+    Attributes:
+        name: A key of `playground.recipe.CHANGEABLE`.
+        value: Within its limits.
+    """
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
+class Altered:
+    """From a worker: what has been changed on the way, now that it is written down.
+
+    Attributes:
+        changes: All changes of the run.
+    """
+
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True)
 class Ready:
     """From a worker: it can be given a run.
 
     Attributes:
         pid: Its process.
+        host: Name of its machine; empty if it is the engine's own.
     """
 
     pid: int
+    host: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +75,17 @@ class Measured:
     """
 
     rows: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Looked:
+    """From a worker: what closer looks since the last such message measured.
+
+    Attributes:
+        rows: One a look, as in `playground.runs.CLOSER`.
+    """
+
+    rows: tuple[Look, ...]
 
 
 @dataclass(frozen=True)

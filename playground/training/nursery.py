@@ -86,7 +86,7 @@ class Nursery:
                 self._send(theirs.fileno())
             else:
                 self._spawned = [each for each in self._spawned if each.poll() is None]
-                self._spawned.append(_python("spawned", theirs.fileno()))
+                self._spawned.append(python(__name__, "spawned", theirs.fileno()))
         finally:
             theirs.close()
         return ours
@@ -122,7 +122,7 @@ class Nursery:
             self._socket.close()
         self._socket, theirs = socket.socketpair()
         with theirs:
-            self._server = _python("serve", theirs.fileno())
+            self._server = python(__name__, "serve", theirs.fileno())
 
 
 def serve(handle: int) -> None:
@@ -175,9 +175,9 @@ def spawned(handle: int) -> None:
         worker.main(Connection(handle))
 
 
-def _python(function: str, handle: int) -> subprocess.Popen[bytes]:
-    """Run one of the functions above in a fresh Python that has this project on its path, and hand it a handle."""
-    code = f"from playground.training.nursery import {function}; {function}({handle})"
+def python(module: str, function: str, handle: int, *arguments: str) -> subprocess.Popen[bytes]:
+    """Run a function of this project in a fresh Python, and hand it a file descriptor (on Windows, a handle)."""
+    code = f"from {module} import {function}; {function}{(handle, *arguments)}"
     path = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     # One thread each: two gain little alone and lose much beside each other.
     threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")

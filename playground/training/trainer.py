@@ -18,7 +18,8 @@ from torch import Tensor
 
 from models import Transformer, accuracy, label_smoothed_loss, learning_rate
 from playground.parts import grouped
-from playground.recipe import Change, RunConfig, RunRefused
+from playground.probes import probes
+from playground.recipe import Change, RunConfig, RunRefused, altered
 from playground.runs import Run
 from playground.state import State
 from playground.tasks import Batch, Task
@@ -57,6 +58,7 @@ class Report:
         tokens: Real target tokens in the batch.
         seconds: Time spent in steps so far.
         closer: What a closer look measured, at the first step and at every 20th; None at the others.
+        gradients: Of each of `playground.probes`.
     """
 
     step: int
@@ -67,6 +69,7 @@ class Report:
     tokens: int
     seconds: float
     closer: Closer | None = None
+    gradients: tuple[float, ...] = ()
 
     @property
     def row(self) -> tuple[float, ...]:
@@ -137,6 +140,9 @@ class Trainer:
         self.model.dropout.generator = self._dropout
         self._order = Order(self.task, np.random.default_rng(order))
         self._names = [name for name, _ in self.model.named_parameters()]
+        by_name = dict(self.model.named_parameters())
+        chosen = probes({name: tuple(each.shape) for name, each in by_name.items()})
+        self._probes = [(by_name[each.name], each.place) for each in chosen]
         self._optimizer = torch.optim.Adam(
             self.model.parameters(),
             lr=0.0,  # set before each step
@@ -257,6 +263,7 @@ class Trainer:
 
         for group in self._optimizer.param_groups:
             group["lr"] = rate
+        probed = self._probed()
         closer = self._closely() if step == 1 or step % CLOSER_EVERY == 0 else None
         if closer is None:
             self._optimizer.step()
@@ -265,7 +272,7 @@ class Trainer:
             tokens = int((tgt_out != self.config.model.pad_id).sum())
         self.step = step
         self.seconds += time.perf_counter() - start
-        return Report(step, nats, right, rate, grad_norm, tokens, self.seconds, closer)
+        return Report(step, nats, right, rate, grad_norm, tokens, self.seconds, closer, probed)
 
     def change(self, name: str, value: float) -> None:
         """Let a setting have another value from the next step on. It becomes part of the configuration.
@@ -277,29 +284,24 @@ class Trainer:
         Raises:
             RunRefused: If there is no such setting, the value is outside its limits, or there are too many changes.
         """
-        change = Change(self.step + 1, name, value)
-        others = [each for each in self.config.changes if (each.step, each.name) != (change.step, name)]
-        # What was once to change later in a run that is now changed by hand: the hand's value stays.
-        kept = [each for each in others if each.name != name or each.step < change.step]
-        self.config = replace(self.config, changes=tuple(sorted([*kept, change], key=lambda each: each.step)))
+        self.config = altered(self.config, Change(self.step + 1, name, value))
         self._settle()
 
     def state(self) -> State:
         """Return a copy of all that the coming steps depend on, on the CPU."""
-        slots = [self._optimizer.state.get(each, {}) for each in self.model.parameters()]
-        zeros = [torch.zeros_like(each, device="cpu") for each in self.model.parameters()]
-        moments = {
-            kind: {
-                name: slot[kind].detach().to("cpu", copy=True) if slot else zero
-                for name, slot, zero in zip(self._names, slots, zeros, strict=True)
+        parameters = dict(self.model.named_parameters())
+        slots = [self._optimizer.state.get(each, {}) for each in parameters.values()]
+
+        def moment(kind: str) -> dict[str, Tensor]:
+            return {
+                name: slot.get(kind, torch.zeros_like(each)).detach().to("cpu", copy=True)
+                for (name, each), slot in zip(parameters.items(), slots, strict=True)
             }
-            for kind in ("exp_avg", "exp_avg_sq")
-        }
+
         counts = torch.tensor([int(slot["step"]) if slot else 0 for slot in slots])
         dropout = self._dropout.get_state().clone()
-        return State(
-            self.step, self.state_dict(), moments["exp_avg"], moments["exp_avg_sq"], counts, dropout, self.seconds
-        )
+        mean, square = moment("exp_avg"), moment("exp_avg_sq")
+        return State(self.step, self.state_dict(), mean, square, counts, dropout, self.seconds)
 
     def _take_up(self, state: State) -> None:
         """Be where another trainer was.
@@ -335,6 +337,11 @@ class Trainer:
         self._turns = frozenset(self.config.turns)
         self._now = self.config.at(self.step + 1)
         self.model.dropout.share = self._now.model.dropout
+
+    def _probed(self) -> tuple[float, ...]:
+        """Return the gradients of the probes, 0 where a weight had no part in the batch."""
+        found = [each.new_zeros(()) if each.grad is None else each.grad[place] for each, place in self._probes]
+        return tuple(torch.stack(found).tolist())
 
     def _closely(self) -> Closer:
         """Update the weights, and measure the gradients and the updates of each part."""
@@ -422,11 +429,8 @@ def sentences(task: Task) -> Batch:
 
 @lru_cache(maxsize=32)
 def held_out(task: Task, n: int) -> Batch:
-    """Return the first held-out sentences of a task as ids, read only."""
-    encoded = task.encode(task.heldout[:n])
-    for each in encoded:
-        each.flags.writeable = False
-    return encoded
+    """Return the first held-out sentences of a task as ids; read them only."""
+    return task.encode(task.heldout[:n])
 
 
 class Order:

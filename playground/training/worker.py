@@ -205,11 +205,8 @@ class Work:
         run = Run.load(self._writer.path)
         self._connection.send(Changed(Progress("running", trainer.step, None if run.is_exact else _DIFFERS)))
         self._rows = list(zip(*(run.metrics[name].tolist() for name in COLUMNS), strict=True))
-        looks = zip(run.part_steps, run.held_out_loss, run.part_grads, run.part_updates, strict=True)
-        self._recording.looked = [
-            (int(step), loss, tuple(grads.tolist()), tuple(updates.tolist()))
-            for step, (_, loss), grads, updates in looks
-        ]
+        looks = zip(run.held_out_loss, run.part_grads.tolist(), run.part_updates.tolist(), strict=True)
+        self._recording.looked = [(step, loss, tuple(grads), tuple(updates)) for (step, loss), grads, updates in looks]
         self._send_rows()
         for step, share in run.exact_match:
             self._connection.send(Watched(step, exact_match=share))
