@@ -7,7 +7,7 @@ settings field by field, the first weights tensor by tensor, the batches by what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,7 +16,10 @@ import torch
 from torch import Tensor
 
 from models import ModelConfig, Transformer, capture
+from playground.i18n import Translate
 from playground.labelled import LabelledArray
+from playground.measures import agreement
+from playground.plan import ALL, FOLLOWS, SETTINGS
 from playground.reading import Reading
 from playground.recipe import Recipe, RunConfig
 from playground.subject import Subject
@@ -195,6 +198,26 @@ def read_together(subjects: Sequence[Subject]) -> Together:
     return Together(tuple(readings), given, example is not None)
 
 
+def best_aligned(reading: Reading, alignment: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return (layer, head) of the cross-attention that lays most weight on an alignment; the lowest on a tie.
+
+    Args:
+        reading: A pass over the aligned translation.
+        alignment: Pairs (target position, source position).
+
+    Raises:
+        KeyError: If the model has no cross-attention.
+    """
+    scores: dict[tuple[int, int], float] = {}
+    layer = 0
+    while (name := f"decoder.{layer}.cross_attn.weights") in reading or not scores:
+        weights = reading[name]
+        for head in range(len(weights.axis("head"))):
+            scores[layer, head] = agreement(weights.select(head=head), alignment)
+        layer += 1
+    return max(scores, key=scores.__getitem__)
+
+
 def minus(second: LabelledArray, first: LabelledArray) -> LabelledArray:
     """Return the second map less the first, cell by cell: above 0 where the second looks more.
 
@@ -220,3 +243,65 @@ def _follows(name: str, found: Mapping[str, object]) -> bool:
 def _data(config: RunConfig) -> str:
     """Return what tells one set of sentences from another."""
     return repr({name: value for name, value in config.to_dict().items() if name in ("task", "own")})
+
+
+def phrase(name: str, value: object, t: Translate) -> str:
+    """Return what a run has in one setting, in words that stand alone: `no positions`, `8 heads`."""
+    text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
+    if t.has(key := f"compare.value.{name}.{text}"):
+        return t(key)
+    if t.has(key := f"compare.number.{name}"):
+        return t(key, n=f"{value:,}" if isinstance(value, int) else f"{value:g}" if isinstance(value, float) else text)
+    return t(f"tasks.{text}.title") if t.has(f"tasks.{text}.title") else f"{name} = {text}"
+
+
+def names(configs: Sequence[RunConfig], t: Translate) -> tuple[str, ...]:
+    """Return a name for each training by what sets it apart from the others; empty where nothing does."""
+    found = differences(configs)
+    return tuple(
+        t("compare.and").join(phrase(each.name, each.values[i], t) for each in found) for i in range(len(configs))
+    )
+
+
+def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:
+    """Return a training with some settings changed, and the rest as they are at its end.
+
+    Args:
+        config: Of the run that is to be forked.
+        changes: New values as texts, by their names in `playground.plan.SETTINGS`.
+
+    Raises:
+        ValueError: If the settings do not fit together (`RunRefused`, with the words for it, if they exceed a limit).
+        KeyError: If there is no such setting.
+    """
+    last = config.at(config.recipe.steps)
+    new = {SETTINGS[name].of: text for name, text in changes.items()}
+    model, recipe = last.model.to_dict(), last.recipe.to_dict()
+    for name, leader in (("n_kv_heads", "n_heads"), ("final_norm", "norm_placement")):
+        if _follows(name, model) and leader in new and name not in new:
+            new[name] = FOLLOWS
+    for name, text in new.items():
+        plain = model if name in model else recipe
+        plain[name] = None if text in (ALL, FOLLOWS) else _valued(text, plain[name])
+    return replace(last, model=ModelConfig(**model), recipe=Recipe(**recipe))
+
+
+def offered(config: RunConfig, changes: Mapping[str, str], name: str) -> tuple[str, ...]:
+    """Return the values that a setting can be changed to, the other changes given: others, and such as fit."""
+    now = changed(config, {key: value for key, value in changes.items() if key != name})
+    fitting = []
+    for text in SETTINGS[name].options:
+        try:
+            then = changed(config, {**changes, name: text})
+        except ValueError:
+            continue
+        if then != now:
+            fitting.append(text)
+    return tuple(fitting)
+
+
+def _valued(text: str, like: object) -> object:
+    """Return a text as a value of the same kind as another."""
+    if isinstance(like, bool):
+        return text == "yes"
+    return int(text) if isinstance(like, int) else float(text) if isinstance(like, float) else text
