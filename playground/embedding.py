@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from playground.labelled import Axis, LabelledArray
 
@@ -77,3 +78,52 @@ def plane(table: LabelledArray) -> tuple[LabelledArray, tuple[float, float]]:
     shares = (float(sizes[0] ** 2) / total, float(sizes[1] ** 2) / total)
     axes = (table.axis("vocab"), Axis("component", ("0", "1")))
     return LabelledArray(f"plane({table.name})", points.astype(np.float32), axes), shares
+
+
+def axes_over(tables: Sequence[LabelledArray]) -> npt.NDArray[np.float64]:
+    """Return two directions from which a table is looked at over a whole training, without turning.
+
+    They are the first two principal components of the last table. Which of them comes first, and with what sign, is
+    chance, and in a long training they turn; so from the first table to the last each pair is turned within its plane
+    to where it is nearest to the one before, and what is returned continues the first.
+
+    Args:
+        tables: `[vocab, d_model]` of one model at rising steps, at least one.
+
+    Returns:
+        `[d_model, 2]`, columns of length 1 at right angles.
+
+    Source: Schönemann 1966 (the nearest rotation, from a singular value decomposition).
+    """
+    before: npt.NDArray[np.float64] | None = None
+    for table in tables:
+        rows = table.values.astype(np.float64)
+        pair = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)[2][:2].T  # [d_model, 2]
+        if pair.shape[1] < 2:  # a table of one column lies on a line
+            pair = np.concatenate([pair, np.zeros_like(pair)], axis=1)
+        if before is not None:
+            left, _, right = np.linalg.svd(pair.T @ before)
+            pair = pair @ left @ right
+        before = pair
+    if before is None:
+        raise ValueError("axes over 0 tables; there must be at least one")
+    return before
+
+
+def on_axes(table: LabelledArray, axes: npt.NDArray[np.float64]) -> tuple[LabelledArray, tuple[float, float]]:
+    """Return a table's rows along two directions, centred, and the share of their variance that lies along each.
+
+    Args:
+        table: `[vocab, d_model]`.
+        axes: `[d_model, 2]`, as `axes_over` gives them.
+
+    Returns:
+        `[vocab, component]` and two shares, 0 to 1.
+    """
+    rows = table.values.astype(np.float64)
+    rows = rows - rows.mean(axis=0)
+    points = rows @ axes
+    total = float((rows**2).sum()) or 1.0
+    across, up = (points**2).sum(axis=0) / total
+    where = (table.axis("vocab"), Axis("component", ("0", "1")))
+    return LabelledArray(f"plane({table.name})", points.astype(np.float32), where), (float(across), float(up))

@@ -1,63 +1,132 @@
 """What a visitor may choose for a training: each choice is one of a few, so a link can hold it.
 
-A choice is a text, as a link has it: `plan({"d_model": "128"})` is the default training, but 128 wide.
+A choice is a text, as a link has it: `plan({"d_model": "128"})` is the default training, but 128 wide. `SETTINGS` is
+the table of all there is to choose; everything else here follows from it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from models import ModelConfig, noam_rate
+from models import SCHEDULES, ModelConfig, learning_rate
 from models.config import CHOICES
-from playground.recipe import DEVICES, Recipe, RunConfig, model_for
+from playground.recipe import CHANGEABLE, DEVICES, Recipe, RunConfig, model_for
 from playground.tasks import TASKS
 
-MODEL: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "d_model": ("16", "32", "64", "128", "256"),
-        "n_heads": ("1", "2", "4", "8"),
-        "n_layers": ("1", "2", "3", "4", "6"),
-        "d_ff": ("64", "128", "256", "512", "1024"),
-        "positions": CHOICES["positions"],
-        "norm_placement": CHOICES["norm_placement"],
-        "norm": CHOICES["norm"],
-        "activation": CHOICES["activation"],
-        "scale_scores": ("yes", "no"),
-        "dropout": ("0", "0.1", "0.3"),
-    }
-)
-RECIPE: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "steps": ("50", "100", "200", "400", "600", "800", "1200", "2000", "4000"),
-        "batch_size": ("8", "16", "32", "64", "128"),
-        "factor": ("0.1", "0.25", "0.5", "1", "2", "5", "20"),
-        "warmup": ("10", "50", "100", "200", "400", "1000", "4000"),
-        "label_smoothing": ("0", "0.1", "0.2"),
-        "seed": ("0", "1", "2", "3", "4", "5", "6", "7"),
-        "device": DEVICES,
-    }
-)
-OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType({"task": tuple(TASKS), **MODEL, **RECIPE})
+YES_NO = ("yes", "no")
+SWITCH = ("no", "yes")
 
-# The paper's base model and its recipe. Its batches are counted in words, about 25,000, and it names no seed.
-PAPER: Mapping[str, str] = MappingProxyType(
+GROUPS = ("size", "attention", "layer", "experts", "embedding", "regular", "rate", "adam", "run")
+
+# What follows another setting instead of having a value of its own.
+ALL, FOLLOWS = "all", "follows"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that can be chosen for a training.
+
+    Attributes:
+        name: What a link calls it.
+        group: One of `GROUPS`.
+        options: What it can be, as texts.
+        paper: What the paper's base model and its recipe have; None if the paper names nothing comparable.
+        field: Its field of `ModelConfig` or `Recipe`, if a link calls it otherwise.
+    """
+
+    name: str
+    group: str
+    options: tuple[str, ...]
+    paper: str | None = None
+    field: str = ""
+
+    @property
+    def of(self) -> str:
+        """The field's name."""
+        return self.field or self.name
+
+    @property
+    def is_model(self) -> bool:
+        """Whether it is a field of `ModelConfig`, not of `Recipe`."""
+        return self.of in ModelConfig.__annotations__
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a training under way can take it over from its next step on; the others need fresh weights."""
+        return self.of in CHANGEABLE
+
+
+# The paper's batches are counted in words, about 25,000, and it names no seed.
+SETTINGS: Mapping[str, Setting] = MappingProxyType(
     {
-        "d_model": "512",
-        "n_heads": "8",
-        "n_layers": "6",
-        "d_ff": "2048",
-        "positions": "sinusoidal",
-        "norm_placement": "post",
-        "norm": "layer",
-        "activation": "relu",
-        "scale_scores": "yes",
-        "dropout": "0.1",
-        "steps": "100000",
-        "factor": "1",
-        "warmup": "4000",
-        "label_smoothing": "0.1",
+        each.name: each
+        for each in (
+            Setting("d_model", "size", ("16", "32", "64", "128", "256"), "512"),
+            Setting("n_heads", "size", ("1", "2", "4", "8"), "8"),
+            Setting("n_kv_heads", "size", (ALL, "4", "2", "1"), ALL),
+            Setting("n_layers", "size", ("1", "2", "3", "4", "6"), "6"),
+            Setting("d_ff", "size", ("64", "128", "256", "512", "1024"), "2048"),
+            Setting("scale_scores", "attention", YES_NO, "yes"),
+            Setting("train_causal", "attention", YES_NO, "yes", field="causal"),
+            Setting("attention_bias", "attention", SWITCH, "no"),
+            Setting("positions", "attention", CHOICES["positions"], "sinusoidal"),
+            Setting("rope_theta", "attention", ("100", "1000", "10000", "100000")),
+            Setting("train_window", "attention", ("0", "1", "2", "3", "5"), "0", field="window"),
+            Setting("residual", "layer", YES_NO, "yes"),
+            Setting("norm_placement", "layer", CHOICES["norm_placement"], "post"),
+            Setting("norm", "layer", CHOICES["norm"], "layer"),
+            Setting("final_norm", "layer", (FOLLOWS, "yes", "no"), FOLLOWS),
+            Setting("norm_eps", "layer", ("1e-06", "1e-05", "0.001")),
+            Setting("activation", "layer", CHOICES["activation"], "relu"),
+            Setting("ffn_bias", "layer", YES_NO, "yes"),
+            Setting("n_experts", "experts", ("1", "2", "4", "8"), "1"),
+            Setting("n_active", "experts", ("1", "2", "4"), "1"),
+            Setting("tied", "embedding", YES_NO, "yes"),
+            Setting("embed_scale", "embedding", YES_NO, "yes"),
+            Setting("embed_norm", "embedding", SWITCH, "no"),
+            Setting("unembed_bias", "embedding", SWITCH, "no"),
+            Setting("dropout", "regular", ("0", "0.1", "0.3"), "0.1"),
+            Setting("label_smoothing", "regular", ("0", "0.1", "0.2"), "0.1"),
+            Setting("schedule", "rate", SCHEDULES, "noam"),
+            Setting("factor", "rate", ("0.1", "0.25", "0.5", "1", "2", "5", "20"), "1"),
+            Setting("warmup", "rate", ("1", "10", "50", "100", "200", "400", "1000", "4000"), "4000"),
+            Setting("beta1", "adam", ("0", "0.5", "0.9", "0.99"), "0.9"),
+            Setting("beta2", "adam", ("0.9", "0.98", "0.999"), "0.98"),
+            Setting("eps", "adam", ("1e-09", "1e-08", "1e-06"), "1e-09"),
+            Setting("steps", "run", ("50", "100", "200", "400", "600", "800", "1200", "2000", "4000"), "100000"),
+            Setting("batch_size", "run", ("8", "16", "32", "64", "128")),
+            Setting("seed", "run", ("0", "1", "2", "3", "4", "5", "6", "7")),
+            Setting("device", "run", DEVICES),
+        )
+    }
+)
+OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"task": tuple(TASKS), **{name: each.options for name, each in SETTINGS.items()}}
+)
+PAPER: Mapping[str, str] = MappingProxyType(
+    {name: each.paper for name, each in SETTINGS.items() if each.paper is not None}
+)
+LIVE = tuple(name for name, each in SETTINGS.items() if each.is_live)
+
+# Sentences to click on, each a change to the default training: what is to be learnt from one thing alone.
+EXPERIMENTS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "no_warmup": {"warmup": "1"},
+        "constant_rate": {"schedule": "constant"},
+        "one_head": {"n_heads": "1"},
+        "no_positions": {"positions": "none"},
+        "no_scaling": {"scale_scores": "no"},
+        "no_residual": {"residual": "no"},
+        "look_ahead": {"train_causal": "no"},
+        "pre_norm": {"norm_placement": "pre"},
+        "deep": {"n_layers": "6"},
+        "one_key": {"n_kv_heads": "1"},
+        "rotary": {"positions": "rotary"},
+        "too_fast": {"factor": "20"},
+        "no_smoothing": {"label_smoothing": "0"},
     }
 )
 
@@ -75,10 +144,17 @@ def plan(picks: Mapping[str, object]) -> RunConfig:
 
     Args:
         picks: Choices by their names in `OPTIONS`, of whatever origin.
+
+    Raises:
+        RunRefused: If the model is larger than what is trained here.
     """
     choices = chosen(picks)
-    model: dict[str, Any] = {name: _value(name, choices[name]) for name in MODEL}
-    recipe: dict[str, Any] = {name: _value(name, choices[name]) for name in RECIPE}
+    if choices["n_kv_heads"] != ALL and int(choices["n_kv_heads"]) >= int(choices["n_heads"]):
+        choices["n_kv_heads"] = ALL
+    choices["n_active"] = min(choices["n_active"], choices["n_experts"], key=int)
+    fields = {name: _value(each, choices[name]) for name, each in SETTINGS.items()}
+    model: dict[str, Any] = {each.of: fields[name] for name, each in SETTINGS.items() if each.is_model}
+    recipe: dict[str, Any] = {each.of: fields[name] for name, each in SETTINGS.items() if not each.is_model}
     return RunConfig(task=choices["task"], model=model_for(choices["task"], **model), recipe=Recipe(**recipe))
 
 
@@ -91,7 +167,21 @@ def departures(config: RunConfig) -> dict[str, tuple[str, str]]:
 def choices_of(config: RunConfig) -> dict[str, str]:
     """Return a training's settings as texts, by their names in `OPTIONS`; a run may have values that are no option."""
     model, recipe = config.model.to_dict(), config.recipe.to_dict()
-    return {"task": config.task, **{name: _text((model | recipe)[name]) for name in (*MODEL, *RECIPE)}}
+    found = {name: _text((model if each.is_model else recipe)[each.of]) for name, each in SETTINGS.items()}
+    if config.model.n_kv_heads == config.model.n_heads:
+        found["n_kv_heads"] = ALL
+    if config.model.final_norm == (config.model.norm_placement == "pre"):
+        found["final_norm"] = FOLLOWS
+    return {"task": config.task, **found}
+
+
+def changed(picks: Mapping[str, object], group: str | None = None) -> tuple[str, ...]:
+    """Return the names of the settings that are not at their default, of one group or of all.
+
+    The task is none of them.
+    """
+    now = chosen(picks)
+    return tuple(name for name, each in SETTINGS.items() if now[name] != DEFAULTS[name] and group in (None, each.group))
 
 
 def repeated(config: RunConfig, picks: Mapping[str, object], **changes: str) -> dict[str, str]:
@@ -110,24 +200,65 @@ def repeated(config: RunConfig, picks: Mapping[str, object], **changes: str) -> 
     return {name: value for name, value in wanted.items() if value != before[name]} | changes
 
 
+def notch(name: str, value: str, by: int) -> str | None:
+    """Return the option that lies `by` places after a value in order of size; None if there is none so far.
+
+    Args:
+        name: A setting whose options are numbers.
+        value: What it is; need not be an option.
+        by: Places, down if negative.
+    """
+    sizes = sorted(map(float, OPTIONS[name]))
+    here = float(value)
+    beyond = [size for size in sizes if (size > here if by > 0 else size < here)]
+    if len(beyond) < abs(by):
+        return None
+    size = beyond[by - 1] if by > 0 else beyond[by]
+    return next(option for option in OPTIONS[name] if float(option) == size)
+
+
 def planned_rates(config: RunConfig) -> tuple[tuple[int, float], ...]:
     """Return pairs of step and learning rate from the first step to the last, its peak among them."""
-    recipe = config.recipe
-    wanted = {1 + round(i * (recipe.steps - 1) / (_POINTS - 1)) for i in range(_POINTS)} | {recipe.warmup}
-    return tuple(
-        (step, noam_rate(step, d_model=config.model.d_model, warmup=recipe.warmup, factor=recipe.factor))
-        for step in sorted(wanted)
-        if step <= recipe.steps
+    steps = config.recipe.steps
+    wanted = {1 + round(i * (steps - 1) / (_POINTS - 1)) for i in range(_POINTS)} | {config.recipe.warmup}
+    return tuple((step, planned_rate(config, step)) for step in sorted(wanted) if step <= steps)
+
+
+def planned_rate(config: RunConfig, step: int) -> float:
+    """Return the learning rate of an update, with what was changed on the way until then.
+
+    Args:
+        config: Of the run.
+        step: Number of the update, from 1.
+    """
+    then = config.at(step).recipe
+    return learning_rate(
+        step,
+        schedule=then.schedule,
+        d_model=config.model.d_model,
+        warmup=then.warmup,
+        factor=then.factor,
+        steps=then.steps,
     )
 
 
-def _value(name: str, text: str) -> Any:
-    """Return a choice as the field takes it."""
-    if name == "scale_scores":
-        return text == "yes"
-    fields: Any = ModelConfig if name in MODEL else Recipe
-    kind = str(fields.__annotations__[name])
-    return int(text) if kind == "int" else float(text) if kind == "float" else text
+def value_of(name: str, text: str) -> Any:
+    """Return a choice as its field takes it, such as 0.5 for `factor` and "0.5"."""
+    return _value(SETTINGS[name], text)
+
+
+def _value(setting: Setting, text: str) -> Any:
+    if text in (ALL, FOLLOWS):
+        return None
+    fields: Any = ModelConfig if setting.is_model else Recipe
+    match str(fields.__annotations__[setting.of]):
+        case "int":
+            return int(text)
+        case "float":
+            return float(text)
+        case "bool":
+            return text == "yes"
+    return text
 
 
 def _text(value: object) -> str:

@@ -35,6 +35,7 @@ class History:
         least: Smallest loss that label smoothing leaves possible, nats.
         planned: Pairs of step and learning rate of the whole schedule, for the part that is to come.
         at: Step that is looked at; None if it is the last measured.
+        held_out: Pairs of step and loss on held-out sentences, nats per real token, without dropout.
 
     Raises:
         ValueError: If the columns are not equally long, or there are more than `MOST_STEPS`.
@@ -50,6 +51,7 @@ class History:
     least: float
     planned: tuple[tuple[int, float], ...] = ()
     at: int | None = None
+    held_out: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self) -> None:
         lengths = {name: len(getattr(self, name)) for name in ("step", "loss", "learning_rate", "grad_norm")}
@@ -134,12 +136,14 @@ def training_plain(
     top = _top(history)
     smooth = smoothed(history.loss)
     exact = np.array(history.exact_match, dtype=np.float64).reshape(-1, 2)
+    held_out = np.array(history.held_out, dtype=np.float64).reshape(-1, 2)
     planned = np.array(history.planned, dtype=np.float64).reshape(-1, 2)
     names = {name: t(f"figure.{name}") for name in places}
     raw = t("figure.loss_each") if history.every == 1 else t("figure.loss_every", n=history.every)
     data = [
         _line("loss", step, history.loss[kept], raw, theme.hidden, width=1, opacity=0.55),
         _line("loss", step, smooth[kept], t("figure.loss_smooth", n=SPAN), theme.weights, width=2.5),
+        _line("loss", held_out[:, 0], held_out[:, 1], t("figure.held_out_loss"), theme.key, dash="dash", after=True),
         _line("exact_match", exact[:, 0], exact[:, 1], names["exact_match"], theme.weights, form=".1%", dots=True),
         _line("learning_rate", planned[:, 0], planned[:, 1], t("figure.planned"), theme.hidden, dash="dot"),
         _line("learning_rate", step, history.learning_rate[kept], names["learning_rate"], theme.weights),
@@ -154,6 +158,20 @@ def training_plain(
     notes = [each for name in places for each in _heading(places[name], names[name], last[name], theme)]
     marks = [_across("y", history.chance, theme.text, "dash"), _across("y", history.least, theme.muted, "dot")]
     end = places["loss"].across[1]
+    if len(held_out):
+        notes.append(
+            note(
+                t("figure.held_out_last", loss=f"{held_out[-1, 1]:.2f}"),
+                theme,
+                x=places["loss"].across[1],
+                y=places["loss"].up[1],
+                xanchor="right",
+                yanchor="bottom",
+                yshift=5,
+                xshift=-56,
+                font={"size": theme.font_size, "color": theme.key},
+            )
+        )
     notes += [
         _on_line(t("figure.chance", loss=f"{history.chance:.2f}"), end, history.chance, "bottom", theme, theme.text),
         _on_line(t("figure.least", loss=f"{history.least:.2f}"), end, history.least, "top", theme, theme.muted),
@@ -281,6 +299,7 @@ def _line(
     width: float = 2,
     form: str = ".3~g",
     dots: bool = False,
+    after: bool = False,
     opacity: float = 1.0,
     dash: str = "solid",
 ) -> Plain:
@@ -297,7 +316,7 @@ def _line(
         "opacity": opacity,
         "cliponaxis": False,
         # What is measured now and then is not of the step under the pointer, so it says of which.
-        "hovertemplate": f"%{{y:{form}}}" + (" (%{x})" if dots else ""),
+        "hovertemplate": f"%{{y:{form}}}" + (" (%{x})" if dots or after else ""),
     }
 
 

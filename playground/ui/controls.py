@@ -7,7 +7,7 @@ is clamped before the widget is drawn, and where there is nothing to choose ther
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -15,8 +15,10 @@ import streamlit as st
 from playground.head import PLACES
 from playground.home import best_head
 from playground.i18n import LANGUAGES, Translate, literal
+from playground.prepared import RECORDED, experiment_name
+from playground.runs import Run
 from playground.ui.link import PICKS
-from playground.ui.session import Session
+from playground.ui.session import Session, Shown
 
 T = TypeVar("T", str, int)
 
@@ -106,7 +108,7 @@ def pick_example(state: Session, t: Translate) -> None:
 def pick_run(state: Session, t: Translate) -> None:
     """Let the visitor choose the model: a recording, or a run of one's own."""
     titles = {run.id: run_title(state, t, run.id) for run in state.runs}
-    _mirror("pick_run", state.run_id)
+    mirror(state, "pick_run", state.run_id, titles.values())
     st.selectbox(
         t("frame.model"),
         list(titles),
@@ -124,7 +126,7 @@ def pick_step(state: Session, t: Translate) -> None:
     if len(steps) == 1:
         st.text(t("frame.step.only", step=f"{steps[0]:,}"))
         return
-    _mirror("pick_step", state.step)
+    mirror(state, "pick_step", state.step, map(str, steps))
     st.select_slider(
         t("frame.step.label"),
         steps,
@@ -137,7 +139,7 @@ def pick_step(state: Session, t: Translate) -> None:
 
 def type_text(state: Session, t: Translate) -> None:
     """Let the visitor type what the model reads, with examples beside it."""
-    _mirror("type_text", state.typed)
+    mirror(state, "type_text", state.typed)
     st.text_input(
         t("frame.text.label", language=t(state.task.src_language)),
         key="type_text",
@@ -163,7 +165,7 @@ def pick_from_examples(state: Session, t: Translate) -> None:
 
 def pick_language(state: Session, t: Translate) -> None:
     """Let the visitor choose the language of the words."""
-    _mirror("pick_language", state.lang)
+    mirror(state, "pick_language", state.lang)
     st.segmented_control(
         t("frame.language"),
         list(LANGUAGES),
@@ -180,10 +182,20 @@ def run_title(state: Session, t: Translate, run_id: str) -> str:
     """Return what a run is called where one is chosen: its task for a recording, else what its maker called it."""
     run = next(each for each in state.runs if each.id == run_id)
     task = t(f"tasks.{run.task}.title")
+    if run.id in RECORDED:
+        return t("compare.recorded", name=experiment_name(run.id, t))
     if run.is_recording:
         return task
-    key = "frame.run.yours" if run_id in state.own_runs else "frame.run.shared"
-    return t(key, title=run.title or task)
+    return t(f"frame.run.{whose_run(state, run)}", title=run.title or task)
+
+
+def whose_run(state: Session, run: Run) -> str:
+    """Return `recorded`, `imported`, `yours` or `shared`: words of `frame.badge` and, all but the first, `frame.run`."""
+    if run.is_recording:
+        return "recorded"
+    if run.id not in state.own_runs:
+        return "shared"
+    return "imported" if run.label.is_imported else "yours"
 
 
 def _pick_stack(state: Session, t: Translate) -> str:
@@ -212,17 +224,23 @@ def _pick(name: str, options: Sequence[T], shown: T, state: Session, label: str,
     if len(options) == 1:
         st.text(f"{label} {words(options[0])}")
     elif len(options) <= MOST_SEGMENTS:
-        _segments(key, options, shown, choose, label, words)
+        _segments(state, key, options, shown, choose, label, words)
     else:
-        _mirror(key, shown)
+        mirror(state, key, shown, map(words, options))
         st.selectbox(label, options, format_func=words, key=key, on_change=_tell, args=(choose, key), width=110)
     return shown
 
 
 def _segments(
-    key: str, options: Sequence[T], shown: T, choose: Callable[[T], None], label: str, words: Callable[[T], str]
+    state: Session,
+    key: str,
+    options: Sequence[T],
+    shown: T,
+    choose: Callable[[T], None],
+    label: str,
+    words: Callable[[T], str],
 ) -> None:
-    _mirror(key, shown)
+    mirror(state, key, shown, map(words, options))
     st.segmented_control(label, options, format_func=words, key=key, on_change=_tell, args=(choose, key), required=True)
 
 
@@ -230,9 +248,26 @@ def _row(key: str) -> Any:
     return st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key=key)
 
 
-def _mirror(key: str, value: object) -> None:
-    """Make the widget that is drawn next show `value`."""
-    st.session_state[key] = value
+def mirror(state: Session, key: str, value: object, words: Iterable[str] = ()) -> None:
+    """Make the widget that is drawn next show `value`.
+
+    It is told so only if it shows something else. What a browser is told replaces what stands there: a text half typed,
+    a slider already a step further. A value that was changed by others than the visitor is told twice, for the visitor
+    may have been moving the widget just when it came.
+
+    Args:
+        state: The session.
+        key: The widget's.
+        value: What it is to show.
+        words: What its options are called; with others it is another widget.
+    """
+    named = tuple(words)
+    before = state.widgets.get(key)
+    is_there = before is not None and before.words == named and key in st.session_state
+    is_same = is_there and st.session_state[key] == value
+    if not is_same or before is None or before.was_told:
+        st.session_state[key] = value
+    state.widgets[key] = Shown(named, was_told=not is_same)
 
 
 def _tell(choose: Callable[[Any], None], key: str) -> None:

@@ -16,13 +16,23 @@ from types import MappingProxyType
 
 from models import CHOICES
 from playground.ablation import HEADS, WAYS
+from playground.decoding import FORCED, LARGEST_SEED, PENALTIES, TOP_K, TOP_P, WIDTHS
+from playground.decoding import KINDS as WAYS_TO_CHOOSE
+from playground.decoding import TEMPERATURES as LOGIT_TEMPERATURES
+from playground.decoding import VIEWS as DECODE_VIEWS
 from playground.head import PLACES
 from playground.i18n import LANGUAGES
 from playground.masking import KINDS, PAINT, WINDOWS
 from playground.masking import VIEWS as MASK_VIEWS
-from playground.plan import OPTIONS
+from playground.patterns import SHARES
+from playground.plan import GROUPS, OPTIONS
+from playground.prepared import ASKED, CHANGES, MEASURES, OVER
+from playground.probes import MOST
+from playground.recipe import RUN_ID
 from playground.scaling import ROOT, SIZES, TEMPERATURES
 from playground.scaling import VIEWS as SCALING_VIEWS
+from playground.schedule import OTHERS, SPEEDS
+from playground.schedule import VIEWS as RATE_VIEWS
 
 # A change of a default would change old links, so it needs a new version.
 VERSION = "1"
@@ -67,18 +77,44 @@ PICKS: Mapping[str, tuple[str, ...] | int | re.Pattern[str]] = MappingProxyType(
         "sample": ("shorter", "longer"),
         "paint": PAINT,
         "leak": ("yes",),
+        "kept": RUN_ID,
         "board_q": FOUR,
         "board_k": FOUR,
         "board_v": FOUR,
+        "decode": DECODE_VIEWS,
+        "choice": WAYS_TO_CHOOSE,
+        "temperature": LOGIT_TEMPERATURES,
+        "top_k": TOP_K,
+        "top_p": TOP_P,
+        "dice": LARGEST_SEED,
+        "beam": WIDTHS,
+        "penalty": PENALTIES,
+        "forced": FORCED,
+        "at": 999,
         "causal": ("yes", "no"),
+        "panel": ("together", "layers", "film", "patterns", "words"),
+        "group": GROUPS,
+        "pattern": SHARES,
         "line": 1,
+        "rates": RATE_VIEWS,
+        "rate_width": SPEEDS["rate_width"],
+        "rate_warmup": SPEEDS["rate_warmup"],
+        "rate_factor": SPEEDS["rate_factor"],
+        "rate_steps": SPEEDS["rate_steps"],
+        "rate_scale": ("linear", "log"),
+        "beside": ("all", *OTHERS, "none"),
+        "probe": MOST - 1,
+        "compare": ASKED,
+        "curve": MEASURES,
+        "over": OVER,
+        "compare_head": re.compile(r"best|[0-9]{1,2}-[0-9]{1,3}"),
+        "against": ("1", "2", "3"),
+        "change": CHANGES,
         "layer": 63,
         "head": 127,
         **OPTIONS,
     }
 )
-
-_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 @dataclass(frozen=True)
@@ -138,7 +174,7 @@ def from_params(params: Mapping[str, str], *, language: str = DEFAULT_LANGUAGE) 
     return View(
         language=view.language,
         present=view.present,
-        run=run if _RUN_ID.fullmatch(run) else None,
+        run=run if RUN_ID.fullmatch(run) else None,
         step=_whole(params.get("step"), MAX_STEP),
         text=text if text.strip() else None,
         picks=MappingProxyType(picks),

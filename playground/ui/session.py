@@ -34,6 +34,19 @@ class Notice:
     values: Mapping[str, object]
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What a widget was drawn with.
+
+    Attributes:
+        words: What its options are called.
+        was_told: Whether it showed another value before, and was told the present one.
+    """
+
+    words: tuple[str, ...]
+    was_told: bool
+
+
 class Session:
     """What one visitor looks at, and what the visitor's own is.
 
@@ -47,6 +60,7 @@ class Session:
         typed: The text as it stands in the input; differs from `text` while it is refused.
         refused: Why `typed` is not what the model reads; None if it is.
         notice: What there is to say about the run that was asked for; None if nothing.
+        widgets: What is known of the widgets that this page has drawn, by their keys.
     """
 
     def __init__(self) -> None:
@@ -59,6 +73,7 @@ class Session:
         self.typed = ""
         self.refused: TextRefused | None = None
         self.notice: Notice | None = None
+        self.widgets: dict[str, Shown] = {}
         self._is_new = True
         self._has_chosen = False
         self._page: str | None = None
@@ -202,10 +217,25 @@ class Session:
             raise KeyError(f"no pick {sorted(unknown)}; links have {sorted(PICKS)}")
         self._choose(picks=MappingProxyType({**self.view.picks, **picks}))
 
+    def forget(self, *names: str) -> None:
+        """Let what was chosen on a page be the default again; `names` are those of `PICKS`."""
+        self._choose(picks=MappingProxyType({name: pick for name, pick in self.picks.items() if name not in names}))
+
     def began(self, run_id: str) -> None:
         """Take down that this visitor began a run."""
         self.own_runs = (*(each for each in self.own_runs if each != run_id), run_id)
         self.unseen = run_id
+
+    def brought(self, run_id: str) -> None:
+        """Take down that this visitor brought a run; what is looked at stays."""
+        self.own_runs = (*self.own_runs, run_id)
+
+    def let_go(self, run_id: str) -> None:
+        """Take down that a run is no more; if it was the subject, the first recording is."""
+        self.own_runs = tuple(each for each in self.own_runs if each != run_id)
+        self.unseen = None if self.unseen == run_id else self.unseen
+        if self.view.run == run_id:
+            self._choose(run=None, step=None)
 
     def open(self, page: str, picks: Mapping[str, str | int] | None = None) -> None:
         """Leave for another page, with something chosen there; does not return.
@@ -238,6 +268,11 @@ class Session:
         if turn is Turn.READ:
             self.view = from_params(found, language=_language_of_browser() if self._is_new else self.lang)
             self.typed, self.refused = "", None
+        if page != self._page:
+            self.widgets.clear()  # those of another page are others, be their keys the same
+        if self._is_new or page != self._page:  # those of another window, or of before a reload, are the visitor's too
+            kept = RunStore().kept_by(self.owner)
+            self.own_runs = (*self.own_runs, *sorted(set(kept) - set(self.own_runs)))
         self._is_new = self._has_chosen = False
         self._page = page
         self._subject = None
