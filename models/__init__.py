@@ -10,6 +10,7 @@ from models.masks import View, causal_mask, check_mask, padding_mask, window_mas
 from models.norms import NORMS, LayerNorm, RMSNorm
 from models.positions import POSITIONS, alibi_slopes, sinusoidal_table
 from models.recipe import SCHEDULES, accuracy, label_smoothed_loss, learning_rate, noam_rate, peak_rate
+from models.stepping import Stepper
 from models.tap import NO_TAP, Edit, Recorder, Tap
 from models.trace import AXES, Trace, capture, inspecting, zero_head
 from models.transformer import Stack, Transformer, initialise
@@ -45,6 +46,7 @@ __all__ = [
     "Sieve",
     "Stack",
     "Step",
+    "Stepper",
     "Tap",
     "Trace",
     "Transformer",

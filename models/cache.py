@@ -82,18 +82,18 @@ class KVCache:
 
     Attributes:
         layers: A `LayerCache` a layer.
-        real: Which entries are of real tokens rather than of padding, `[batch, key]`.
-        where: The position of each entry, `[batch, key]`.
         is_padded: Whether any entry is of padding.
     """
 
-    def __init__(self, layers: list[LayerCache], real: Tensor) -> None:
+    def __init__(self, layers: list[LayerCache], batch: int, device: torch.device | str | None = None) -> None:
         self.layers = layers
-        self.real = real
-        self.where = torch.zeros(real.shape, dtype=torch.long, device=real.device)
         self.is_padded = False
-        self._n_read = torch.zeros(len(real), dtype=torch.long, device=real.device)  # real tokens of each row
+        # What came together lies together, and is joined when somebody asks for all of it: `[batch, pos]` each.
+        self._real = [torch.empty(batch, 0, dtype=torch.bool, device=device)]
+        self._where = [torch.empty(batch, 0, dtype=torch.long, device=device)]
+        self._n_read = torch.zeros(batch, dtype=torch.long, device=device)  # real tokens of each row
         self._n_places = 0  # of a row, padding and what was let go of included
+        self._n_held = 0
 
     @classmethod
     def empty(
@@ -112,7 +112,7 @@ class KVCache:
             batch: Rows.
             room: Entries of a row that memory is taken for at once: writing is faster, and the bytes that are taken
                 are those of the whole room. With 0 only what is held takes memory. A model with a window has no use
-                for it.
+                for it. Results are the same but for rounding, and to the last bit if `d_head` is a multiple of 16.
             device: Where it lies.
             dtype: Of its numbers.
         """
@@ -122,11 +122,21 @@ class KVCache:
 
         room = 0 if config.window else room
         layers = [LayerCache(Entries(nothing(), nothing(), room=room)) for _ in range(config.n_layers)]
-        return cls(layers, torch.empty(batch, 0, dtype=torch.bool, device=device))
+        return cls(layers, batch, device)
 
     def __len__(self) -> int:
         """Return how many entries each self-attention holds for a row, padding included."""
-        return self.real.shape[1]
+        return self._n_held
+
+    @property
+    def real(self) -> Tensor:
+        """Which entries are of real tokens rather than of padding, `[batch, key]`."""
+        return _joined(self._real)
+
+    @property
+    def where(self) -> Tensor:
+        """The position of each entry, `[batch, key]`."""
+        return _joined(self._where)
 
     def n_tokens(self) -> Tensor:
         """Return how many real tokens each row has read, `[batch]`: the position of its next one."""
@@ -138,30 +148,37 @@ class KVCache:
             layer.own.reorder(rows)
             if layer.cross is not None:
                 layer.cross.reorder(rows)
-        self.real, self.where, self._n_read = self.real[rows], self.where[rows], self._n_read[rows]
+        self._real, self._where, self._n_read = [self.real[rows]], [self.where[rows]], self._n_read[rows]
 
-    def admit(self, real: Tensor, max_len: int) -> None:
+    def admit(self, real: Tensor, max_len: int) -> Tensor:
         """Take down where new tokens stand, before their keys and values come.
 
         Args:
             real: Which of them are no padding, `[batch, pos]`.
             max_len: Most real tokens of a row.
 
+        Returns:
+            Their positions, `[batch, pos]`.
+
         Raises:
             ValueError: If the rows are not those of the cache, or a row becomes too long; the cache is as it was then.
         """
-        if len(real) != len(self.real):
-            raise ValueError(f"the cache is for {len(self.real)} rows, but got {len(real)}")
-        count = real.cumsum(dim=1)
-        total = self._n_read + count[:, -1]
-        places = self._n_places + real.shape[1]
+        if len(real) != len(self._n_read):
+            raise ValueError(f"the cache is for {len(self._n_read)} rows, but got {len(real)}")
+        places, is_padded = self._n_places + real.shape[1], not bool(real.all())
+        if real.shape[1] == 1 and not is_padded:
+            where, total = self._n_read[:, None], self._n_read + 1
+        else:
+            count = real.cumsum(dim=1)
+            where, total = self._n_read[:, None] + count - real.long(), self._n_read + count[:, -1]
         # Only a row of that many places can hold that many tokens: mostly nothing has to be read back.
         if places > max_len and (longest := int(total.max())) > max_len:
             raise ValueError(f"a sequence of {longest} tokens is longer than max_len={max_len}")
-        self.is_padded = self.is_padded or not bool(real.all())
-        self.where = torch.cat([self.where, self._n_read[:, None] + count - real.long()], dim=1)
-        self.real = torch.cat([self.real, real], dim=1)
-        self._n_read, self._n_places = total, places
+        self._real.append(real)
+        self._where.append(where)
+        self.is_padded = self.is_padded or is_padded
+        self._n_read, self._n_places, self._n_held = total, places, self._n_held + real.shape[1]
+        return where
 
     def forget(self, window: int) -> None:
         """Let go of the entries that no later token of any row will see through a window of `window` positions."""
@@ -170,7 +187,8 @@ class KVCache:
         if n:
             for layer in self.layers:
                 layer.own.drop(n)
-            self.real, self.where = self.real[:, n:], self.where[:, n:]
+            self._real, self._where = [self.real[:, n:]], [self.where[:, n:]]
+            self._n_held -= n
 
     def n_bytes(self) -> int:
         """Return the bytes that all keys and values take, read from their storage: with room, those of the room."""
@@ -183,6 +201,13 @@ class KVCache:
     def n_bytes_cross(self) -> int:
         """Return the bytes that the cross-attentions take: constant once the first token is read."""
         return _n_bytes(layer.cross for layer in self.layers if layer.cross is not None)
+
+
+def _joined(parts: list[Tensor]) -> Tensor:
+    """Join what came one after the other, for good."""
+    if len(parts) > 1:
+        parts[:] = [torch.cat(parts, dim=1)]
+    return parts[0]
 
 
 def _n_bytes(entries: Iterable[Entries]) -> int:

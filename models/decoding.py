@@ -15,6 +15,7 @@ from torch import Tensor
 
 from models.cache import KVCache
 from models.masks import padding_mask
+from models.stepping import Stepper
 from models.trace import inspecting
 from models.transformer import Transformer
 
@@ -421,9 +422,7 @@ class _Text:
                 raise ValueError(f"a forced token is 0 to {config.vocab_size - 1}, but got {token}")
         self._model = model
         self._eos_id = eos_id
-        self._cache: KVCache | None = None
-        if config.causal:
-            self._cache = KVCache.empty(config, len(src), device=src.device, dtype=model.embedding.dtype)
+        self._stepper: Stepper | None = None
         self.finished = torch.zeros(len(src), dtype=torch.bool, device=src.device)
         self._memory = self._src_mask = None
         if config.architecture == "encoder-decoder":
@@ -436,6 +435,11 @@ class _Text:
             self._given = src
             room = config.max_len + 1 - int((src != config.pad_id).sum(dim=1).max())
         self.room = max(room if max_len is None else min(max_len, room), 1)
+        self._cache: KVCache | None = None
+        if config.causal:
+            places = self._given.shape[1] + self.room
+            dtype = model.embedding.dtype
+            self._cache = KVCache.empty(config, len(src), room=places, device=src.device, dtype=dtype)
         # The last real token of each row says what follows.
         order = torch.arange(1, self._given.shape[1] + 1, device=src.device) * (self._given != config.pad_id)
         self._last = order.argmax(dim=1)  # [batch]
@@ -447,8 +451,12 @@ class _Text:
 
     def read(self) -> Tensor:
         """Return the logits of what follows, `[batch, vocab]`."""
+        if self._stepper is not None and self._stepper.reads(self._given):
+            return self._stepper(self._given)[:, 0]
         with inspecting(self._model):
             logits = self._model.decode(self._given, self._memory, self._src_mask, cache=self._cache)
+        if self._cache is not None and not self._model.config.window:
+            self._stepper = Stepper(self._model, self._cache, self._src_mask)
         return logits[torch.arange(len(logits), device=logits.device), self._last]
 
     def write(self, index: int, chosen: Tensor) -> Tensor:
@@ -470,6 +478,7 @@ class _Text:
         self.finished = self.finished[taken]
         if self._memory is not None and self._src_mask is not None:
             self._memory, self._src_mask = self._memory[taken], self._src_mask[taken]
+            self._stepper = None
         self._append(torch.tensor(tokens, device=taken.device))
 
     def _append(self, token: Tensor) -> None:

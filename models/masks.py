@@ -42,7 +42,8 @@ def causal_mask(n_query: int, n_key: int, *, device: torch.device | None = None)
     """
     if n_query > n_key:
         raise ValueError(f"{n_query} queries can't be the last of {n_key} keys")
-    return torch.ones(n_query, n_key, dtype=torch.bool, device=device).tril(n_key - n_query)
+    mask = torch.ones(n_query, n_key, dtype=torch.bool, device=device)
+    return mask if n_query == 1 else mask.tril(n_key - n_query)
 
 
 def window_mask(query: Tensor, key: Tensor, window: int) -> Tensor:

@@ -116,7 +116,7 @@ def capture(
 def inspecting(model: nn.Module) -> Iterator[None]:
     """Hold a model in eval mode without gradients, then put it back as it was."""
     # Only modules in training are touched: a model that is shared and at rest is never written to.
-    training = [module for module in model.modules() if module.training]
+    training = [module for module in _parts(model) if module.training]
     for module in training:
         module.training = False
     try:
@@ -125,6 +125,14 @@ def inspecting(model: nn.Module) -> Iterator[None]:
     finally:
         for module in training:
             module.training = True
+
+
+def _parts(model: nn.Module) -> list[nn.Module]:
+    """Return what `model.modules()` yields, in several times less time: decoding asks for each token."""
+    found = [model]
+    for module in found:
+        found.extend(part for part in module._modules.values() if part is not None)
+    return found
 
 
 def zero_head(head: int) -> Callable[[Tensor], Tensor]:
