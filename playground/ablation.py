@@ -17,13 +17,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from models import Edit, ModelConfig, Tap, Transformer, capture, inspecting
+from models import Edit, ModelConfig, Tap, capture, inspecting
 from playground.head import PLACES
 from playground.labelled import Axis, LabelledArray
 from playground.reading import Reading
 from playground.runs import Run
 from playground.subject import Subject
-from playground.tasks import BOS, EOS, PAD, TASKS, encode_batch
+from playground.tasks import EOS, HIDDEN, PAD, SPECIALS
 from playground.variant import Variant
 
 WAYS = ("zero", "mean")
@@ -149,27 +149,22 @@ def ablated(subject: Subject, heads: Sequence[HeadAt], way: str) -> Ablated:
         raise ValueError(f"a head is switched off by one of {WAYS}, but got {way!r}")
     means = mean_outputs(subject.run.path, subject.run.is_recording, subject.step) if way == "mean" else None
     off = edits(heads, means)
-    vocabulary = subject.task.vocabulary
-    source = torch.tensor([[*vocabulary.encode(subject.src), EOS]])  # [1, src]
-    output, finished = _greedy(subject.model, source, subject.task.max_len, off)
+    output, finished = _written(subject, off)
     gold = subject.example
-    right = [*(subject.output if gold is None else gold.tgt)]
-    if gold is not None or subject.finished:
-        right.append(vocabulary.decode([EOS])[0])
-    ids = vocabulary.encode(tuple(right))
-    given = torch.tensor([[BOS, *ids[:-1]]])  # [1, pos]
+    given, places, right = _asked(subject)
+    ids = subject.task.vocabulary.encode(right)
     rows = []
     for changes in ({}, off):
-        probs = capture(subject.model, source, given, edits=changes)["probs"]  # [pos, vocab]
-        rows.append(probs[torch.arange(len(ids)), torch.tensor(ids)].numpy())
-    read = torch.tensor([vocabulary.encode(subject.reading.tgt)])
-    trace = capture(subject.model, source, read, edits=off)
-    reading = Reading(trace, src=subject.reading.src, tgt=subject.reading.tgt, vocabulary=tuple(vocabulary.tokens))
+        probs = capture(subject.model, *given, edits=changes)["probs"]  # [pos, vocab]
+        rows.append(probs[places, ids].numpy())
+    read = subject.reading
+    trace = capture(subject.model, *(torch.tensor([row]) for row in read.ids), edits=off)
+    reading = Reading(trace, src=read.src, tgt=read.tgt, vocabulary=read.vocabulary)
     return Ablated(
         _variant(subject, reading, heads, way),
-        vocabulary.decode(output),
+        output,
         finished,
-        LabelledArray("P(right word)", np.stack(rows), (Axis("head", WITH), Axis("pos", tuple(right)))),
+        LabelledArray("P(right word)", np.stack(rows), (Axis("head", WITH), Axis("pos", right))),
         gold is not None,
     )
 
@@ -202,8 +197,8 @@ def mean_outputs(path: Path, is_recording: bool, step: int) -> Mapping[str, Tens
         `[head, d_head]` by the name of the `z`.
     """
     run = Run.load(path, is_recording=is_recording)
-    model, task = run.model(step), TASKS[run.task]
-    batch = encode_batch(task.heldout[:MEAN_OVER], task.vocabulary)
+    model, task = run.model(step), run.config.data
+    batch = task.encode(task.heldout[:MEAN_OVER])
     src, tgt = torch.from_numpy(batch.src), torch.from_numpy(batch.tgt_in)
     means: dict[str, Tensor] = {}
 
@@ -213,7 +208,7 @@ def mean_outputs(path: Path, is_recording: bool, step: int) -> Mapping[str, Tens
             means[name] = tensor.transpose(1, 2)[real].mean(dim=0)  # [head, d_head]
 
     with inspecting(model):
-        model(src, tgt, tap=_Listener(hear))
+        model(*map(torch.from_numpy, batch.read), tap=_Listener(hear))
     return means
 
 
@@ -243,13 +238,32 @@ def _silencing(heads: list[int], mean: Tensor | None) -> Edit:
     return edit
 
 
-def _greedy(model: Transformer, source: Tensor, most: int, off: Mapping[str, Edit]) -> tuple[list[int], bool]:
-    """Write the likeliest token again and again, each from a whole pass with the edits in place."""
-    ids: list[int] = []
-    for _ in range(min(most, model.config.max_len)):
-        logits = capture(model, source, torch.tensor([[BOS, *ids]]), edits=off)["logits"]  # [pos, vocab]
+def _asked(subject: Subject) -> tuple[tuple[Tensor, ...], list[int], tuple[str, ...]]:
+    """Return what the model reads when it is asked for the right words, at which places, and the right words."""
+    example = subject.example
+    right = subject.output if example is None else example.tgt
+    if subject.task.architecture == "encoder-only":
+        places = [place for place, word in enumerate(subject.src) if word == HIDDEN] or [*range(len(subject.src))]
+        return subject.given(), places, tuple(right[place] for place in places)
+    if (example is not None or subject.finished) and subject.task.ends:
+        right = (*right, SPECIALS[EOS])
+    given = subject.given(right[:-1])
+    n = given[-1].shape[1]
+    return given, [*range(n - len(right), n)], right
+
+
+def _written(subject: Subject, off: Mapping[str, Edit]) -> tuple[tuple[str, ...], bool]:
+    """Write the likeliest word again and again, each from a whole pass with the edits in place; or find the hidden."""
+    words = subject.task.vocabulary.tokens
+    if subject.task.architecture == "encoder-only":
+        best = capture(subject.model, *subject.given(), edits=off)["logits"].argmax(dim=-1).tolist()  # [pos]
+        found = zip(subject.src, best, strict=False)
+        return tuple(words[likeliest] if word == HIDDEN else word for word, likeliest in found), True
+    output: tuple[str, ...] = ()
+    for _ in range(subject.room):
+        logits = capture(subject.model, *subject.given(output), edits=off)["logits"]  # [pos, vocab]
         token = int(logits[-1].argmax())
         if token == EOS:
-            return ids, True
-        ids.append(token)
-    return ids, False
+            return output, True
+        output = (*output, words[token])
+    return output, False

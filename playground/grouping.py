@@ -50,15 +50,14 @@ def grouping(subject: Subject, n_kv_heads: int) -> Grouping:
     """
     config = subject.run.config.model
     own = config.n_kv_heads == n_kv_heads
+    stack = "decoder" if config.architecture == "decoder-only" else "encoder"
     if own:
-        head = Head(subject.reading, "encoder", 0, 0)
+        head = Head(subject.reading, stack, 0, 0)
         tensors = [head.whole(name).values for name in NEEDED]
     else:
         model = Transformer(replace(config, n_kv_heads=n_kv_heads, n_layers=1), torch.Generator().manual_seed(SEED))
-        encode = subject.task.vocabulary.encode
-        src, tgt = (torch.tensor([encode(words)]) for words in (subject.reading.src, subject.reading.tgt))
-        trace = capture(model, src, tgt)
-        tensors = [trace[f"encoder.0.self_attn.{name}"].numpy() for name in NEEDED]
+        trace = capture(model, *(torch.tensor([ids]) for ids in subject.reading.ids))
+        tensors = [trace[f"{stack}.0.self_attn.{name}"].numpy() for name in NEEDED]
     queries, keys, values, scores = tensors
     readers, off = readers_of(queries, keys, scores)
     word = (keys.nbytes + values.nbytes) // keys.shape[1]

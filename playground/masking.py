@@ -6,7 +6,7 @@ Every mask is an edit of a real pass: what the model computes from the changed m
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from models import Edit, attend, capture
-from playground.head import Head
+from models import Edit, ModelConfig, attend, capture
+from playground.head import PLACES, Head
 from playground.labelled import Axis, LabelledArray
 from playground.reading import Reading
 from playground.subject import Subject
@@ -31,6 +31,14 @@ VIEWS = ("batch", "paint", "nowhere", "leak")
 KINDS: Mapping[str, str] = MappingProxyType(
     {"padding": "encoder", "causal": "decoder", "both": "decoder", "cross": "cross", "window": "decoder"}
 )
+
+
+def kinds(config: ModelConfig) -> tuple[str, ...]:
+    """Return the masks that a model can have: those whose attention it has."""
+    has = {"encoder-decoder": tuple(PLACES), "encoder-only": ("encoder",), "decoder-only": ("decoder",)}
+    return tuple(kind for kind, where in KINDS.items() if where in has[config.architecture])
+
+
 WINDOWS = ("1", "2", "3", "4", "6", "8")  # keys that a query may look at, itself among them
 
 WIDEST = 64  # keys of a painted mask; no task has a longer sentence
@@ -53,7 +61,7 @@ def companion(subject: Subject) -> Subject:
     others = [words for words in offered if len(words) != n]
     shorter = [words for words in others if len(words) < n]
     chosen = min(shorter or others, key=lambda words: abs(len(words) - 0.6 * n))
-    return Subject(subject.run, subject.step, " ".join(chosen))
+    return Subject(subject.run, subject.step, task.join(chosen))
 
 
 def window_mask(n: int, size: int) -> Mask:
@@ -119,9 +127,8 @@ def batch_under(subjects: tuple[Subject, Subject], sample: int, kind: str, layer
     if kind not in KINDS:
         raise ValueError(f"there are the masks {[*KINDS]}, but got {kind!r}")
     vocabulary = subjects[0].task.vocabulary
-    src = _padded([vocabulary.encode(each.reading.src) for each in subjects])
-    tgt = _padded([vocabulary.encode(each.reading.tgt) for each in subjects])
-    n = tgt.shape[1]
+    given = [_padded(rows) for rows in zip(*(each.reading.ids for each in subjects), strict=True)]
+    n = given[-1].shape[1]
     layers = range(subjects[0].model.config.n_layers)
     edits: dict[str, Edit] = {}
     program = ""
@@ -133,7 +140,11 @@ def batch_under(subjects: tuple[Subject, Subject], sample: int, kind: str, layer
         edits = {f"decoder.{i}.self_attn.mask": band.logical_and for i in layers}
         seen = f"torch.from_numpy(window_mask({n}, {size})).logical_and"
         program = f'{{f"decoder.{{i}}.self_attn.mask": {seen} for i in range({len(layers)})}}'
-    trace = capture(subjects[0].model, src, tgt, edits=edits, sample=sample)
+    trace = capture(subjects[0].model, *given, edits=edits, sample=sample)
+    # A model with one stack reads no source, or no target.
+    nothing = torch.empty(2, 0, dtype=torch.long)
+    src = given[0] if subjects[0].reading.src else nothing
+    tgt = given[-1] if subjects[0].reading.tgt else nothing
     reading = Reading(
         trace,
         src=vocabulary.decode(src[sample].tolist()),
@@ -201,15 +212,10 @@ def paint(subject: Subject, sublayer: str, flips: Mask) -> Painted:
     if flips.shape != own.shape:
         raise ValueError(f"the mask of {sublayer} is {list(own.shape)}, but what is painted is {list(flips.shape)}")
     mask = own ^ flips
-    encode = subject.task.vocabulary.encode
     variant = Variant(before)
     if flips.any():
-        trace = capture(
-            subject.model,
-            torch.tensor([encode(before.src)]),
-            torch.tensor([encode(before.tgt)]),
-            edits={f"{sublayer}.mask": torch.from_numpy(mask)},
-        )
+        given = (torch.tensor([ids]) for ids in before.ids)
+        trace = capture(subject.model, *given, edits={f"{sublayer}.mask": torch.from_numpy(mask)})
         reading = Reading(trace, src=before.src, tgt=before.tgt, vocabulary=before.vocabulary)
         rows = mask.astype(int).tolist()
         variant = Variant(reading, f'{{"{sublayer}.mask": torch.tensor({rows}, dtype=torch.bool)}}')
@@ -294,6 +300,6 @@ def nowhere(head: Head, row: int) -> tuple[LabelledArray, LabelledArray]:
     )
 
 
-def _padded(rows: list[list[int]]) -> Tensor:
+def _padded(rows: Sequence[Sequence[int]]) -> Tensor:
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[PAD] * (longest - len(row))] for row in rows])

@@ -77,6 +77,12 @@ class Reading:
         return self.tgt or self.src
 
     @property
+    def ids(self) -> tuple[list[int], ...]:
+        """The ids that the model was called with: of the source, of what the decoder read, or of both."""
+        known = {word: i for i, word in enumerate(self.vocabulary)}
+        return tuple([known[word] for word in words] for words in (self.src, self.tgt) if words)
+
+    @property
     def n_bytes(self) -> int:
         """Bytes that the pass's tensors take."""
         return sum(tensor.numel() * tensor.element_size() for tensor in self._trace.values())

@@ -138,28 +138,23 @@ class Subject:
         }
         return max(scores, key=scores.__getitem__) if scores else None
 
-    def given(self, tokens: Sequence[str] | None = None) -> tuple[Tensor, ...]:
-        """Return the ids that the model is called with: `model(*subject.given())` is the pass of `reading`.
+    def given(self, written: Sequence[str] = ()) -> tuple[Tensor, ...]:
+        """Return the ids that the model is called with: `model(*subject.given(written))`.
 
         Args:
-            tokens: What the decoder has written, its beginning left out; what it read in `reading` if None. An encoder
-                alone writes nothing.
+            written: What the decoder has written so far; an encoder alone writes nothing.
 
         Returns:
             The source `[1, key]`, what the decoder reads `[1, query]`, or both, as the architecture has it.
         """
         encode = self.task.vocabulary.encode
-        source, target = torch.tensor([[*encode(self.src), EOS]]), [BOS]
-        if self.task.architecture == "encoder-only":
-            return (source,)
-        if self.task.architecture == "decoder-only":
-            target += encode(self.src)
-        if tokens is None:
-            return (*self._source(source), torch.tensor([encode(self.reading.tgt)]))
-        return (*self._source(source), torch.tensor([[*target, *encode(tokens)]]))
-
-    def _source(self, source: Tensor) -> tuple[Tensor, ...]:
-        return (source,) if self.task.architecture == "encoder-decoder" else ()
+        src, tgt = encode(self.src), encode(written)
+        rows = {
+            "encoder-decoder": ([*src, EOS], [BOS, *tgt]),
+            "encoder-only": ([*src, EOS],),
+            "decoder-only": ([BOS, *src, *tgt],),
+        }
+        return tuple(torch.tensor([row]) for row in rows[self.task.architecture])
 
     @property
     def room(self) -> int:
@@ -171,14 +166,14 @@ class Subject:
         vocabulary = self.task.vocabulary
         words = vocabulary.decode
         if self.task.architecture == "encoder-only":
-            (source,) = self.given()
+            source = self.given()[0]
             reading = self._reading(capture(self.model, source), source)
             found = zip(self.src, reading.predicted, strict=False)
             return _Read(reading, tuple(likeliest if word == HIDDEN else word for word, likeliest in found), True)
         ids: list[int] = []
         finished = False
         # A decoder alone goes on from its beginning; beside an encoder it begins with ⟨bos⟩.
-        for step in greedy(self.model, self.given(())[0], bos_id=BOS, eos_id=EOS, max_len=self.room):
+        for step in greedy(self.model, self.given()[0], bos_id=BOS, eos_id=EOS, max_len=self.room):
             token = int(step.token[0])
             if token == EOS:
                 finished = True

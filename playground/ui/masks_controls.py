@@ -9,7 +9,7 @@ import numpy.typing as npt
 import streamlit as st
 
 from playground.i18n import Translate
-from playground.masking import KINDS, VIEWS, WINDOWS, Mask, flips_in, written
+from playground.masking import VIEWS, WINDOWS, Mask, flips_in, kinds, written
 from playground.ui.link import PICKS
 from playground.ui.session import Session
 
@@ -23,18 +23,32 @@ def pick_view(state: Session, t: Translate) -> str:
 
 def chosen_mask(state: Session) -> tuple[str, int, str]:
     """Return what is chosen for the batch: the mask, the window's width, and which sentence."""
+    chosen = str(state.picks.get("mask"))
     return (
-        str(state.picks.get("mask", "both")),
+        chosen if chosen in kinds(state.run.config.model) else default_mask(state),
         int(state.picks.get("window", WINDOWS[1])),
         str(state.picks.get("sample", SAMPLES[0])),
     )
+
+
+def default_mask(state: Session) -> str:
+    """Return the mask that is shown first: the decoder's, or that of an encoder alone."""
+    has = kinds(state.run.config.model)
+    return "both" if "both" in has else has[0]
 
 
 def pick_mask(state: Session, t: Translate) -> None:
     """Let the visitor choose the mask, which sentence of the batch is shown, and the width of a window."""
     kind, _, _ = chosen_mask(state)
     with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="masks_row"):
-        _segments("mask", [*KINDS], "both", state, t("masks.kind.label"), lambda each: t(f"masks.kind.{each}"))
+        _segments(
+            "mask",
+            kinds(state.run.config.model),
+            default_mask(state),
+            state,
+            t("masks.kind.label"),
+            lambda each: t(f"masks.kind.{each}"),
+        )
         _segments("sample", SAMPLES, SAMPLES[0], state, t("masks.sample.label"), lambda each: t(f"masks.sample.{each}"))
         if kind == "window":
             _segments("window", WINDOWS, WINDOWS[1], state, t("masks.window"), str)

@@ -78,7 +78,7 @@ def _batch(state: Session, t: Translate) -> Cells:
     found = batch_under(pair, row, kind, layer, index, size)
     mask = found.head["mask"].values
     blind = int((~mask.any(axis=1)).sum())
-    sentences = [" ".join(each.src) for each in pair]
+    sentences = [own.task.join(each.src) for each in pair]
     said = t.markdown("masks.look.batch", first=sentences[shorter], second=sentences[1 - shorter])
     if blind:
         said += " " + t.markdown("masks.look.blind", n=blind)
