@@ -31,7 +31,7 @@ GOOD = 0.99  # share of held-out sentences exactly right from which on a run cou
 LETTERS = "ABCD"
 
 # What a field follows when it is not set by hand, and so is no difference of its own.
-_FOLLOWS = {"n_kv_heads": "n_heads", "final_norm": "norm_placement", "vocab_size": "task", "max_len": "task"}
+_FOLLOWS = {"n_kv_heads": "n_heads", "final_norm": "norm_placement", "vocab_size": "task", "max_len": "task", "pad_id": "task"}
 
 # Schedules whose every rate depends on how many steps there will be.
 _PLANNED = frozenset({"cosine", "one_cycle"})

@@ -2,7 +2,7 @@
 
 `PREPARED` says what is compared with what, `RECORDED` how each run is trained. The runs are shipped in
 `playground/experiments/`, and made again by `python -m playground record --experiments`; the same command trains every
-one of them from five seeds, so that a text can say what a seed alone changes (`measured`).
+one of them from three seeds, so that a text can say what a seed alone changes (`measured`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CHANGES = re.compile(r"-|[a-z0-9_]{1,32}:[A-Za-z0-9_.-]{1,32}(,[a-z0-9_]{1,32}:[
 MEASURES = ("loss", "accuracy", "grad_norm", "learning_rate")
 OVER = ("step", "tokens", "seconds")
 
-SEEDS = range(5)
+SEEDS = range(3)
 MEASURED = EXPERIMENTS / "measured.json"
-JUDGED_ON = 300  # held-out sentences
+JUDGED_ON = 200  # held-out sentences
 JUDGED_EVERY = 50  # steps between two measurements of exact match
 
 
