@@ -1,4 +1,5 @@
-"""The command line: `python -m playground train | resume | show | list | export | import | delete | record`.
+"""The command line: `python -m playground train`, `resume`, `show`, `list`, `export`, `import`, `delete`, `record`
+and `experiments`.
 
 Each says with `--help` what it takes. The exit status is 0; 1, with a sentence on the standard error, if it could
 not be done; 2 if it was not understood; 130 if it was interrupted.
@@ -24,11 +25,13 @@ from playground.bar import Bar
 from playground.capsule import write_capsule
 from playground.i18n import LANGUAGES, Translate, visible
 from playground.library import disk_size, open_run, relabel, unpack
+from playground.prepared import RECORDED
 from playground.recipe import DEVICES, RUN_ID, Recipe, RunConfig, RunRefused, changed, model_for
-from playground.runs import RECORDINGS, Progress, Run, RunStore, RunWriter
+from playground.runs import EXPERIMENTS, RECORDINGS, Progress, Run, RunStore, RunWriter
 from playground.subject import Subject
 from playground.tasks import TASKS, TextRefused
 from playground.tasks.own import DataRefused, decoded, read_pairs, read_text
+from playground.training.experiments import record_experiment
 from playground.training.recording import Recording, diverged
 from playground.training.shipped import GOOD_ENOUGH, JUDGED_ON, SHIPPED
 from playground.training.trainer import Diverged, available_devices
@@ -124,6 +127,10 @@ def _parser(t: Translate) -> argparse.ArgumentParser:
     record = command("record", "training.cli.record")
     record.add_argument("--only", choices=[*SHIPPED], help=t("training.cli.only"))
     record.add_argument("--out", type=Path, default=RECORDINGS, help=t("training.cli.recordings"))
+
+    experiments = command("experiments", "training.cli.experiments")
+    experiments.add_argument("--only", choices=[*RECORDED], help=t("training.cli.only"))
+    experiments.add_argument("--out", type=Path, default=EXPERIMENTS, help=t("training.cli.recordings"))
     return parser
 
 
@@ -177,6 +184,12 @@ def _record(options: argparse.Namespace, t: Translate) -> int:
         shutil.rmtree(options.out / name, ignore_errors=True)
         beside.rename(options.out / name)
         print(_written(options.out / name, t))
+    return 0
+
+
+def _experiments(options: argparse.Namespace, t: Translate) -> int:
+    for name in [options.only] if options.only else RECORDED:
+        print(_written(record_experiment(name, options.out).path, t))
     return 0
 
 
@@ -440,6 +453,7 @@ COMMANDS = {
     "import": _import,
     "delete": _delete,
     "record": _record,
+    "experiments": _experiments,
 }
 
 if __name__ == "__main__":

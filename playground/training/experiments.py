@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from playground.comparing import GOOD
-from playground.prepared import JUDGED_EVERY, JUDGED_ON, RECORDED, SEEDS
+from playground.prepared import JUDGED_EVERY, JUDGED_ON, MEASURED, RECORDED, SEEDS
 from playground.recipe import RunConfig
-from playground.runs import COLUMNS, Progress, RunWriter
+from playground.runs import COLUMNS, Progress, Run, RunWriter
 from playground.training.recording import diverged
 from playground.training.trainer import Diverged, Trainer
+
+# The last share, the first good step if there was one, and the loss at the end.
+Row = tuple[float, int | None, float]
 
 AT_THE_END = 20  # steps whose mean loss is told
 SMALL = 60_000  # parameters; what is larger is shipped with its last weights only
@@ -30,38 +32,33 @@ def kept_steps(run_id: str) -> tuple[int, ...]:
     return (100, steps) if config.model.n_parameters < SMALL else (steps,)
 
 
-def record_experiment(run_id: str, folder: Path) -> Mapping[str, Any]:
+def record_experiment(run_id: str, folder: Path) -> Run:
     """Train one of `RECORDED` into `folder`, replacing what is there, and from the other seeds into nothing.
 
-    Returns:
-        What every seed led to: a row of `measured.json`.
+    What every seed led to becomes the run's row of `measured.json`.
     """
     config = RECORDED[run_id]
     beside = folder / f".{run_id}.part"
     shutil.rmtree(beside, ignore_errors=True)
     rows = [_trained(config, kept_steps(run_id), RunWriter.create(beside, config))]
+    rows += [_trained(replace(config, recipe=replace(config.recipe, seed=seed))) for seed in SEEDS[1:]]
     shutil.rmtree(folder / run_id, ignore_errors=True)
     beside.rename(folder / run_id)
-    for seed in SEEDS[1:]:
-        rows.append(_trained(replace(config, recipe=replace(config.recipe, seed=seed))))
-    shares, steps, losses = zip(*rows, strict=True)
-    return {"shares": shares, "steps": steps, "losses": losses}
+    write_measured(folder, {run_id: rows})
+    return Run.load(folder / run_id, is_recording=True)
 
 
-def record_experiments(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Make all of them, and `measured.json` beside them; yields each as it is done."""
-    folder.mkdir(parents=True, exist_ok=True)
-    found: dict[str, Mapping[str, Any]] = {}
-    for run_id in RECORDED:
-        found[run_id] = record_experiment(run_id, folder)
-        yield run_id, found[run_id]
-    text = json.dumps(found, indent=1) + "\n"
-    (folder / "measured.json").write_text(text, encoding="utf-8")
+def write_measured(folder: Path, found: Mapping[str, Sequence[Row]]) -> None:
+    """Put rows of runs into `measured.json`, in the order of `RECORDED`; those of the other runs stay."""
+    path = folder / MEASURED.name
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    for run_id, rows in found.items():
+        known[run_id] = dict(zip(("shares", "steps", "losses"), zip(*rows, strict=True), strict=True))
+    ordered = {run_id: known[run_id] for run_id in RECORDED if run_id in known}
+    path.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
 
-def _trained(
-    config: RunConfig, kept: tuple[int, ...] = (), writer: RunWriter | None = None
-) -> tuple[float, int | None, float]:
+def _trained(config: RunConfig, kept: tuple[int, ...] = (), writer: RunWriter | None = None) -> Row:
     """Train, and write if there is a writer; returns the last share, the first good step, the loss at the end."""
     trainer = Trainer(config)
     losses: list[float] = []
