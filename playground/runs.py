@@ -80,7 +80,7 @@ CLOSER = ("step", "held_out_loss", "grads", "updates")
 GRADIENTS = ("step", "gradients")
 STATES = ("running", "paused", "finished", "stopped", "diverged", "failed")
 
-MAX_RUN_JSON = 64 * 1024  # bytes
+MAX_RUN_JSON = 1024 * 1024  # bytes; the longest history takes half of it
 MAX_OWN = 16 * 1024 * 1024  # bytes; its own limits are far smaller, but JSON may write a character in six bytes
 MAX_METRICS = 32 * 1024 * 1024  # bytes
 MAX_METRICS_LINE = 4 * 1024  # bytes
@@ -689,8 +689,18 @@ def can_fork(config: RunConfig, settings: Mapping[str, object]) -> dict[str, boo
     Raises:
         RunRefused: If there is no such setting, or one does not fit.
     """
-    fresh = _fresh(config, changed(config, settings))
-    return {name: name not in fresh for name in settings}
+    if not _fresh(config, changed(config, settings)):
+        return dict.fromkeys(settings, True)
+    found = {name: _fits(config, name, value) for name, value in settings.items()}
+    return dict.fromkeys(settings, False) if all(found.values()) else found
+
+
+def _fits(config: RunConfig, name: str, value: object) -> bool:
+    """Say whether the weights of a run fit this one setting."""
+    try:
+        return not _fresh(config, changed(config, {name: value}))
+    except RunRefused:  # it makes no sense without the others
+        return False
 
 
 def _fresh(one: RunConfig, other: RunConfig) -> tuple[str, ...]:
@@ -879,7 +889,7 @@ def _read(path: Path, limit: int) -> bytes:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise RunRefused("training.refused.no_file", file=path.name)
         with _opened(path) as file:
-            data = file.read(limit + 1)
+            data = file.read(min(limit, os.fstat(file.fileno()).st_size) + 1)  # for so much room is made
     except OSError as error:
         raise RunRefused("training.refused.no_file", file=path.name) from error
     if len(data) > limit:
