@@ -40,7 +40,7 @@ CHANGEABLE: Mapping[str, tuple[float, float]] = MappingProxyType(
         "dropout": (0.0, 0.9),
     }
 )
-MAX_CHANGES = 200  # of a run and all that it was forked from
+MAX_CHANGES = 100  # of a run
 MAX_FORKS = 16  # of forks of forks
 
 # Fields that recipes of before have not got: theirs are the defaults.
@@ -150,7 +150,8 @@ class Change:
     value: float
 
     def __post_init__(self) -> None:
-        if type(self.step) is not int or not 1 <= self.step <= (last := int(RECIPE_LIMITS["steps"][1])):
+        last = RECIPE_LIMITS["steps"][1]
+        if type(self.step) is not int or not 1 <= self.step <= last:
             raise RunRefused("training.refused.range", name="step", value=_short(self.step), low=1, high=last)
         if not isinstance(self.name, str) or self.name not in CHANGEABLE:
             raise RunRefused("training.refused.setting", name=_short(self.name))
@@ -223,7 +224,7 @@ class RunConfig:
 
     def _check_history(self) -> None:
         steps = [change.step for change in self.changes]
-        if self.n_changes > MAX_CHANGES:
+        if len(steps) > MAX_CHANGES:
             raise RunRefused("training.refused.changes", high=MAX_CHANGES)
         if steps != sorted(steps) or max(steps, default=0) > self.recipe.steps:
             raise RunRefused("training.refused.field", name="changes")
@@ -247,11 +248,6 @@ class RunConfig:
     def generation(self) -> int:
         """How many forks lie between this run and one that began by itself."""
         return 1 + self.origin.config.generation if self.origin else 0
-
-    @property
-    def n_changes(self) -> int:
-        """How many changes are written down, those of the runs that it was forked from included."""
-        return len(self.changes) + (self.origin.config.n_changes if self.origin else 0)
 
     def at(self, step: int) -> RunConfig:
         """Return the settings that update `step` (from 1) is made with, as a configuration without a history."""

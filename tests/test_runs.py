@@ -171,7 +171,7 @@ def test_half_written_files_are_no_part_of_a_run(folder):
         (b'{"format": 1}', "missing"),
         (b'{"format": NaN}', "not_json"),
         (b'{"format": ' + b"9" * 5_000 + b"}", "not_json"),
-        (b" " * 70_000, "large"),
+        (b" " * 1_100_000, "large"),
     ],
 )
 def test_a_run_json_of_nonsense_is_refused(folder, data, key):

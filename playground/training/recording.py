@@ -51,7 +51,7 @@ class Recording:
         trainer = Trainer.continued(run, between=between)
         if not trainer.is_exact:
             writer.changed(trainer.config, is_exact=False)
-        if trainer.step:
+        if run.steps:
             writer.goes_on(trainer.step)
             if not run.state_steps:  # of a run without: so that it is made again once only
                 writer.state(trainer.state())

@@ -286,9 +286,9 @@ class Work:
 
     def _send_rows(self) -> None:
         if self._rows:
+            self._writer.flush()  # first: what is told is on the disk
             self._connection.send(Measured(tuple(self._rows)))
             self._rows.clear()
-            self._writer.flush()
         if rows := tuple(self._recording.looked[self._looked :]):
             self._connection.send(Looked(rows))
             self._looked += len(rows)
