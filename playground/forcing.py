@@ -9,6 +9,7 @@ import torch
 
 from models import capture
 from playground.decoding import Way, beginning, write
+from playground.reading import Reading
 from playground.subject import Subject
 from playground.tasks import EOS
 
@@ -21,11 +22,13 @@ class Pass:
         read: The word read last, place by place.
         wrote: The likeliest word there.
         right: P of the word that is wanted there; as long as both texts.
+        passes: The pass and its row that each place comes from.
     """
 
     read: tuple[str, ...]
     wrote: tuple[str, ...]
     right: tuple[float, ...]
+    passes: tuple[tuple[Reading, int], ...]
 
     def errors(self, wanted: tuple[str, ...]) -> tuple[int, ...]:
         """Return the places at which another word stands than the one wanted, or none, or one too many."""
@@ -64,27 +67,32 @@ def forcing(subject: Subject) -> Forcing | None:
     source, begun = beginning(task, subject.src)
     read = [*begun, *wanted[:-1]]
     ids = (torch.tensor([source]), torch.tensor([read])) if source else (torch.tensor([read]),)
-    probs = capture(subject.model, *ids)["probs"][len(begun) - 1 :]  # [place, vocab]
     decode = vocabulary.decode
+    whole = Reading(
+        capture(subject.model, *ids), src=decode(source), tgt=decode(read), vocabulary=tuple(vocabulary.tokens)
+    )
+    first = len(begun) - 1
+    probs = whole["probs"].values[first:]  # [place, vocab]
     forced = Pass(
-        decode(read[len(begun) - 1 :]),
-        decode(probs.argmax(dim=-1).tolist()),
+        whole.tgt[first:],
+        whole.predicted[first:],
         tuple(float(row[token]) for row, token in zip(probs, wanted, strict=True)),
+        tuple((whole, first + place) for place in range(len(wanted))),
     )
     written = write(subject, Way())
     own = Pass(
         tuple(moment.read for moment in written.moments),
         written.words,
         tuple(float(each.probs.values[token]) for each, token in zip(written.moments, wanted, strict=False)),
+        tuple(written.pass_of(place) for place in range(len(written.ids))),
     )
     return Forcing(decode(wanted), forced, own)
 
 
 def spoilt_step(subject: Subject) -> int | None:
-    """Return the last recorded step before the shown one's end at which the model, left to itself, errs early.
+    """Return the recorded step at which one wrong word leads to most others; None if there is no such step.
 
-    Of the steps at which it errs, the one where forced and free differ most in their number of errors: there it shows
-    how a wrong word leads to others. None if it errs at no step, or the grammar has no text to compare with.
+    It is the step where the free run has most errors more than the forced one, the latest of equals.
     """
     worst: tuple[int, int] | None = None
     for step in subject.run.steps:

@@ -71,15 +71,22 @@ def pick_view(state: Session, t: Translate) -> None:
         _segments("decode", views, chosen_view(state), state, t("decode.view.label"), lambda v: t(f"decode.view.{v}"))
 
 
-def pick_way(state: Session, t: Translate) -> None:
-    """Let the visitor choose how the next word is chosen, and by which numbers."""
+def pick_choice(state: Session, t: Translate) -> None:
+    """Let the visitor choose how the next word is chosen."""
+    kind = chosen_way(state).kind
+    _segments("choice", KINDS, kind, state, t("decode.choice.label"), lambda each: t(f"decode.choice.{each}"))
+
+
+def pick_settings(state: Session, t: Translate) -> None:
+    """Let the visitor choose the numbers that a way of choosing has."""
     way = chosen_way(state)
-    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="decode_way_row"):
-        _segments("choice", KINDS, way.kind, state, t("decode.choice.label"), lambda kind: t(f"decode.choice.{kind}"))
+    if way.kind == "greedy":
+        return
+    with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="decode_settings_row"):
         if way.kind == "sample":
-            _slider("temperature", TEMPERATURES, f"{way.temperature:.2f}", state, t("decode.temperature"))
+            _slider("temperature", TEMPERATURES, str(way.temperature), state, t("decode.temperature"))
             _slider("top_k", TOP_K, str(way.top_k or TOP_K[0]), state, t("decode.top_k"), lambda k: _all(k, t))
-            _slider("top_p", TOP_P, f"{way.top_p:.2f}", state, t("decode.top_p"))
+            _slider("top_p", TOP_P, str(way.top_p), state, t("decode.top_p"))
             mirror(state, "decode_seed", way.seed)
             st.number_input(
                 t("decode.seed"),
@@ -91,9 +98,9 @@ def pick_way(state: Session, t: Translate) -> None:
                 args=(state,),
                 width=130,
             )
-        if way.kind == "beam":
+        else:
             _slider("beam", WIDTHS, str(way.width), state, t("decode.width"))
-            _slider("penalty", PENALTIES, f"{way.penalty:.1f}", state, t("decode.penalty"))
+            _slider("penalty", PENALTIES, str(way.penalty), state, t("decode.penalty"))
 
 
 def put_word(state: Session, t: Translate, words: Sequence[str], number: int) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from typing import Literal
+from typing import Any
 
-import numpy as np
+import numpy.typing as npt
 import streamlit as st
 
 from playground.decoding import Moment, Way, Written, alignment, write
@@ -17,7 +17,7 @@ from playground.lens import lens
 from playground.snippets import decoding
 from playground.ui.components.alignment import alignment as draw_alignment
 from playground.ui.components.beam_tree import beam_tree
-from playground.ui.components.word_grid import WordCell, WordRow, word_grid
+from playground.ui.components.word_grid import Link, WordCell, WordRow, word_grid
 from playground.ui.components.writing import NOTHING, Choice, writing
 from playground.ui.controls import pick_cross_head
 from playground.ui.decode_controls import (
@@ -27,8 +27,9 @@ from playground.ui.decode_controls import (
     follow,
     force,
     look_at,
+    pick_choice,
+    pick_settings,
     pick_view,
-    pick_way,
     put_word,
     release,
     stay_at,
@@ -67,14 +68,18 @@ def draw(state: Session, t: Translate) -> Shown:
 def control(state: Session, t: Translate) -> None:
     """Draw what is chosen in a view."""
     view = chosen_view(state)
-    pick_view(state, t)
-    if view in ("write", "align", "lens"):
-        pick_way(state, t)
-    if view in ("write", "align"):
-        pick_cross_head(state, t)
-    if view == "write":
-        written = write(state.subject, chosen_way(state))
-        put_word(state, t, state.reading.vocabulary, chosen_moment(state, len(written.ids)))
+    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="decode_first_row"):
+        pick_view(state, t)
+        if view != "forcing":
+            pick_choice(state, t)
+    if view != "forcing":
+        pick_settings(state, t)
+    with st.container(horizontal=True, gap="large", vertical_alignment="bottom", key="decode_head_row"):
+        if view == "write":
+            written = write(state.subject, chosen_way(state))
+            put_word(state, t, state.reading.vocabulary, chosen_moment(state, len(written.ids)))
+        if view in ("write", "align"):
+            pick_cross_head(state, t)
 
 
 def program(state: Session) -> str:
@@ -126,6 +131,7 @@ def _write(state: Session, t: Translate) -> Shown:
         at=at,
         token=token,
         instead=_instead(written, state, t),
+        clicker=written.tree is None,
         key="decode_writing",
         on_step=stay_at(state),
         on_force=force(state),
@@ -134,7 +140,10 @@ def _write(state: Session, t: Translate) -> Shown:
         t=t,
         theme=state.theme,
     )
-    st.caption(t.markdown("decode.write.reads_cross" if crosses else "decode.write.reads_own", layer=layer, head=head))
+    caption = t.markdown("decode.write.reads_cross" if crosses else "decode.write.reads_own", layer=layer, head=head)
+    if way.kind == "sample":
+        caption += " " + t.markdown("decode.write.marks")
+    st.caption(caption)
     if picked is not None:
         sublayer = "cross_attn" if picked["which"] == "cross" else "self_attn"
         reading, row = written.pass_of(picked["step"])
@@ -245,16 +254,14 @@ def _forcing(state: Session, t: Translate) -> Shown:
         WordRow(t("decode.forcing.wanted"), _plain(both.wanted), after=1.6),
         WordRow(t("decode.forcing.reads"), _plain(both.forced.read), role="query"),
         WordRow(t("decode.forcing.writes"), _judged(both.forced, both.wanted, t), role="key", after=2.4),
-        WordRow(t("decode.forcing.reads_own"), _plain(both.free.read), role="query"),
+        WordRow(t("decode.forcing.reads_own"), _plain(both.free.read), role="query", after=1.9),
         WordRow(t("decode.forcing.writes"), _judged(both.free, both.wanted, t), role="key"),
     )
     n = len(both.wanted)
-    links: list[tuple[int, int, int, int, Literal["plain", "wrong"]]] = [
-        (0, i, 1, i + 1, "plain") for i in range(n - 1)
-    ]
+    links: list[Link] = [(0, i, 1, i + 1, "plain") for i in range(n - 1)]
     errors = set(both.free.errors(both.wanted))
     links += [(4, i, 3, i + 1, "wrong" if i in errors else "plain") for i in range(len(both.free.wrote) - 1)]
-    word_grid(
+    picked = word_grid(
         rows,
         key="decode_forcing",
         alt=t("decode.alt.forcing", n=len(errors), m=len(both.forced.errors(both.wanted))),
@@ -262,13 +269,20 @@ def _forcing(state: Session, t: Translate) -> Shown:
         marked=t("decode.forcing.marked"),
         links=links,
         filename=t("decode.forcing.file"),
+        picks=True,
         t=t,
         theme=state.theme,
     )
     step = spoilt_step(state.subject)
     if step is not None and step != state.step and (wrong is None or step != state.step):
         look_at(state, t, step)
-    return None, False
+    row, place = picked or (2, wrong or 0)
+    each = {2: both.forced, 4: both.free}.get(row)
+    if each is None or place >= min(len(each.passes), n):
+        each, place, picked = both.forced, min(wrong or 0, n - 1), None
+    reading, pos = each.passes[place]
+    word = reading.vocabulary.index(both.wanted[place])
+    return Cell("probs", {"pos": pos, "vocab": word}, Variant(reading)), picked is not None
 
 
 def _look_forcing(both: Forcing, t: Translate) -> str:
@@ -394,9 +408,10 @@ PICTURES: Mapping[str, Callable[[Session, Translate], Shown]] = {
 }
 
 
-def _logits(written: Written, moment: Moment) -> np.ndarray:  # type: ignore[type-arg]
+def _logits(written: Written, moment: Moment) -> npt.NDArray[Any]:
     reading, row = written.pass_of(moment.index)
-    return reading["logits"].values[row]
+    logits: npt.NDArray[Any] = reading["logits"].values[row]
+    return logits
 
 
 def _token(state: Session, way: Way) -> str:

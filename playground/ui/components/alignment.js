@@ -11,7 +11,7 @@ export function halves(room, { source, target, rows, cols, size }) {
   const step = Math.max(size * 1.3, Math.min(size * 2.1, (size * 27) / Math.max(rows, cols)));
   const top = size * 1.9;
   const left = wide ? zone + 36 : 0;
-  const space = room - left - target - 14;
+  const space = room - left - target - 14 - (room < 760 ? 14 : 0);
   const cell = Math.max(12, Math.min(size * 2.9, space / cols, wide ? (size * 25) / rows : Infinity));
   const leans = source > cell - 6;
   const head = leans ? source * 0.87 + 16 : size * 1.9;

@@ -132,9 +132,11 @@ function draw(view, at) {
   const place = (node) => ({ x: lefts[node.index], y: top + spots.get(node.number).y });
   const from = (node) => {
     if (node.parent === null) return { x: start - 6, y: top + height / 2 };
-    const spot = spots.get(node.parent);
-    return { x: lefts[node.index - 1] + pitches[node.index - 1] - 10, y: top + spot.y };
+    const parent = columns[node.index - 1].find(({ number }) => number === node.parent);
+    return { x: lefts[node.index - 1] + boxOf(parent) - 5, y: top + spots.get(node.parent).y };
   };
+  const boxOf = (node) =>
+    node.fate === "pruned" ? textWidth(shown(node), size - 2, 700) + 12 : Math.max(textWidth(shown(node), size, 700), textWidth(short(node.score), size - 3)) + 12;
   const curve = (a, b) => `M${a.x},${a.y} C${(a.x + b.x) / 2},${a.y} ${(a.x + b.x) / 2},${b.y} ${b.x},${b.y}`;
   const won = (node) => at === last && best.has(node.number);
   const edges = [...nodes]
@@ -156,20 +158,19 @@ function draw(view, at) {
     const { x, y } = place(node);
     const cut = node.fate === "pruned";
     const ended = node.fate === "ended";
-    const wide = textWidth(shown(node), cut ? size - 2 : size, 700);
     const act = () => {
       view.tip.hide();
       view.ask(node.number);
     };
     const g = el("g", { class: `node ${node.fate}`, role: "button", tabindex: 0, "data-number": node.number, "aria-label": `${shown(node)}, ${words.score} ${short(node.score)}, ${words[node.fate]}. ${words.follow}` }, [
-      el("rect", { class: "area", x: x - 5, y: y - (cut ? low : tall) / 2 + 2, width: Math.max(wide, cut ? 0 : textWidth(short(node.score), size - 3)) + 12, height: (cut ? low : tall) - 4, rx: 7, fill: theme.background, "fill-opacity": cut ? 0 : 1, stroke: won(node) ? theme.focus : ended ? theme.text : "none", "stroke-width": won(node) ? 2.5 : 1 }),
+      el("rect", { class: "area", x: x - 5, y: y - (cut ? low : tall) / 2 + 2, width: boxOf(node), height: (cut ? low : tall) - 4, rx: 7, fill: theme.background, "fill-opacity": cut ? 0 : 1, stroke: won(node) ? theme.focus : ended ? theme.text : "none", "stroke-width": won(node) ? 2.5 : 1 }),
       cut
         ? label(shown(node), { x, y: y + size * 0.28, "font-size": size - 2, fill: theme.muted })
         : [
             label(shown(node), { x, y: y - size * 0.12, "font-weight": won(node) ? 700 : 600, fill: won(node) ? theme.query : theme.text }),
             label(short(node.score), { x, y: y + size * 0.92, "font-size": size - 3, fill: theme.muted }),
           ],
-      cut && el("line", { x1: x - 2, x2: x + textWidth(shown(node), size - 2) + 2, y1: y, y2: y, stroke: theme.negative, "stroke-width": 1.3 }),
+      cut && el("line", { x1: x - 2, x2: x + textWidth(shown(node), size - 2) + 2, y1: y, y2: y, stroke: theme.negative, "stroke-width": 1, "stroke-opacity": 0.75 }),
     ]);
     g.addEventListener("pointermove", (event) => view.tip.show([shown(node), [words.log_prob, short(node.log_prob)], [words.total, short(node.total)], [words.score, short(node.score)], words[node.fate], words.follow], event.clientX, event.clientY));
     g.addEventListener("pointerleave", () => view.tip.hide());

@@ -98,7 +98,7 @@ function draw(view) {
     const bend = (y0 + y1) / 2;
     return el("path", { d: `M${x0},${y0} C${x0},${bend} ${x1},${bend} ${x1},${y1}`, fill: "none", stroke: kind === "wrong" ? theme.negative : theme.hidden, "stroke-width": kind === "wrong" ? 2.5 : 1.5, "marker-end": `url(#grid-${kind})` });
   });
-  const marker = (kind, fillColour) => el("marker", { id: `grid-${kind}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 6, markerHeight: 6, orient: "auto" }, el("path", { d: "M0,0 L8,4 L0,8 z", fill: fillColour }));
+  const marker = (kind, fillColour) => el("marker", { id: `grid-${kind}`, viewBox: "0 0 8 8", refX: 7, refY: 4, markerUnits: "userSpaceOnUse", markerWidth: 9, markerHeight: 9, orient: "auto" }, el("path", { d: "M0,0 L8,4 L0,8 z", fill: fillColour }));
   const cursor = el("rect", { class: "cursor", "data-passing": "", fill: "none", stroke: theme.focus, "stroke-width": 3, rx: 7, visibility: "hidden" });
   view.stand = () => {
     const [r, c] = view.pin ?? view.at;

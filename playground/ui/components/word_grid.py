@@ -15,6 +15,9 @@ _MOUNT = register("word_grid")
 
 MOST_CELLS = 4000
 
+# An arrow: (row, column) from, (row, column) to, and kind.
+Link = tuple[int, int, int, int, Literal["plain", "wrong"]]
+
 
 @dataclass(frozen=True)
 class WordCell:
@@ -63,7 +66,7 @@ def word_grid(
     t: Translate,
     theme: Theme,
     marked: str = "",
-    links: Sequence[tuple[int, int, int, int, Literal["plain", "wrong"]]] = (),
+    links: Sequence[Link] = (),
     filename: str | None = None,
     picks: bool = False,
 ) -> tuple[int, int] | None:
@@ -77,7 +80,7 @@ def word_grid(
         t: Words.
         theme: Colours and type.
         marked: What a frame says, in words; empty if nothing is marked.
-        links: Arrows, as (row, column) from, (row, column) to, and kind.
+        links: Arrows.
         filename: Stem of saved files; the key if None.
         picks: Whether a click reaches Python, as a rerun.
 
@@ -124,5 +127,6 @@ def word_grid(
     if not isinstance(found, Mapping):
         return None
     row, col = found.get("row"), found.get("col")
-    is_cell = isinstance(row, (int, float)) and isinstance(col, (int, float)) and 0 <= row < len(rows)
-    return (int(row), int(col)) if is_cell and 0 <= col < len(rows[int(row)].cells) else None
+    if not isinstance(row, (int, float)) or not isinstance(col, (int, float)) or not 0 <= row < len(rows):
+        return None
+    return (int(row), int(col)) if 0 <= col < len(rows[int(row)].cells) else None

@@ -60,9 +60,9 @@ export function choiceTable({ steps, words }) {
 
 // ── The browser's part ───────────────────────────────────────────────────────────────────────────────────────────
 
-export default function writing({ data, parentElement, setTriggerValue }) {
+export default function writing({ data, parentElement, setStateValue, setTriggerValue }) {
   const view = kept(parentElement, () => {
-    const why = html("p", { class: "why", "aria-live": "polite" });
+    const why = html("div", { class: "why", "aria-live": "polite" });
     const stage = html("div", { class: "stage" });
     const tail = html("div", { class: "tail" });
     const saves = html("div", {});
@@ -74,12 +74,19 @@ export default function writing({ data, parentElement, setTriggerValue }) {
       if (rests) made.telling = setTimeout(() => made.tell(at), 450);
     });
     root.append(saves, why, stage, made.steps.node, tail);
-    root.addEventListener("keydown", (event) => made.data.theme.presenting || made.steps.heard(event));
+    root.addEventListener("keydown", (event) => (made.data.theme.presenting && made.data.clicker) || made.steps.heard(event));
     parentElement.append(root);
     return made;
   });
+  view.point = (cell) => {
+    clearTimeout(view.telling);
+    view.steps.stop();
+    view.pointed = cell;
+    setStateValue("pick", cell);
+  };
   view.tell = (at) => {
     view.sent = at;
+    if (view.pointed) setStateValue("pick", (view.pointed = null));
     setTriggerValue("step", at);
   };
   view.ask = (name, value) => {
@@ -91,7 +98,7 @@ export default function writing({ data, parentElement, setTriggerValue }) {
   const moved = data.token !== view.token || (data.at !== view.sent && data.at !== view.told);
   Object.assign(view, { data, token: data.token, told: data.at });
   themed(view.root, data.theme).classList.toggle("presenting", data.theme.presenting);
-  view.steps.set({ at: moved ? data.at : view.steps.at, n: data.steps.length, words: data.words, presenting: data.theme.presenting });
+  view.steps.set({ at: moved ? data.at : view.steps.at, n: data.steps.length, words: data.words, presenting: data.theme.presenting && data.clicker });
   if (moved) view.sent = data.at;
   if (!view.watch) {
     view.watch = new ResizeObserver(() => view.stage.clientWidth !== view.room && draw(view, view.steps.at));
@@ -113,7 +120,7 @@ function draw(view, at) {
   const focused = view.root.getRootNode().activeElement?.dataset?.token;
   const before = view.shown;
   view.room = stage.clientWidth || 600;
-  const size = theme.presenting ? (view.room < 760 ? 18 : 20) : 16;
+  const size = theme.presenting ? (view.room < 760 ? 18 : 20) : view.room > 1000 ? 17 : 16;
   const step = data.steps[at];
   const written = data.steps.slice(0, at).map((each) => ({ text: each.written, forced: each.forced }));
   const read = [...data.begun.map((text) => ({ text, begun: true })), ...written];
@@ -126,7 +133,7 @@ function draw(view, at) {
     widths: {
       source: data.source.length ? Math.max(widest(data.source, 600), textWidth(words.source, size - 2)) : 0,
       target: Math.max(widest(all, 700), textWidth(words.sofar, size - 2) - 20),
-      word: widest(data.steps.flatMap((each) => each.bars.map((bar) => bar.word)), 600),
+      word: widest([...data.steps.flatMap((each) => each.bars.map((bar) => bar.word)), fill(words.others, { n: step.rest.n })], 600),
     },
     strip: step.at !== null,
   });
@@ -142,7 +149,7 @@ function draw(view, at) {
     const hit = el("path", { class: "hit", d, fill: "none", stroke: "transparent", "stroke-width": 12, "data-passing": "" });
     hit.addEventListener("pointermove", (event) => view.tip.show(tell.said, event.clientX, event.clientY));
     hit.addEventListener("pointerleave", () => view.tip.hide());
-    hit.addEventListener("click", () => view.ask("pick", tell.cell));
+    hit.addEventListener("click", () => view.point(tell.cell));
     reach.push(hit);
   };
   const told = (which, key, word, weight) => ({
@@ -193,7 +200,8 @@ function draw(view, at) {
   ]);
   stage.replaceChildren(svg);
   view.svg = svg;
-  view.why.textContent = step.why;
+  // All sentences in one place, so that the longest gives the height and nothing jumps.
+  view.why.replaceChildren(...data.steps.map(({ why }, i) => html("p", i === at ? {} : { class: "other", "aria-hidden": "true" }, why)));
   view.saves.replaceChildren(saveMenu({ words, theme, name: data.filename, label: data.alt, svg: () => view.svg, rows: () => choiceTable(view.data) }));
   view.tail.replaceChildren(...tail(view));
   if (focused !== undefined) svg.querySelector(`[data-token="${focused}"]`)?.focus({ preventScroll: true });
@@ -210,7 +218,7 @@ function draw(view, at) {
 
 const isMark = (word) => /^⟨.*⟩$/.test(word);
 
-const percentOf = (p) => (p >= 0.9995 && p < 1 ? `> ${(99.9).toFixed(1)} %` : p > 0 && p < 0.0005 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %`);
+const percentOf = (p) => p === 0 ? "0 %" : p === 1 ? "100 %" : (p >= 0.9995 && p < 1 ? `> ${(99.9).toFixed(1)} %` : p > 0 && p < 0.0005 ? "< 0.1 %" : `${(100 * p).toFixed(1)} %`);
 
 function panel(view, step, at, plan, size, label) {
   const { theme, words } = view.data;
@@ -290,7 +298,7 @@ function strip(view, step, plan, size, label) {
   };
   const mark = x + step.at * w;
   return el("g", { class: "strip" }, [
-    label(words.removed, { x, y: y - size * 0.45, "font-size": size - 3, fill: theme.muted }),
+    label(words.removed, { x, y: y - size * 0.45, "font-size": Math.min(size - 3, ((size - 3) * w) / textWidth(words.removed, size - 3)).toFixed(1), fill: theme.muted }),
     above.map((piece, i) => box(piece, y, i)),
     el("path", { d: `M${x},${y + tall} L${x},${low} M${x + left * w},${y + tall} L${x + w},${low}`, stroke: theme.hidden, "stroke-dasharray": "4 3", fill: "none" }),
     below.map((piece, i) => box(piece, low, i)),

@@ -95,6 +95,7 @@ def writing(
     at: int,
     token: str,
     instead: str,
+    clicker: bool,
     key: str,
     on_step: Callable[[int], None],
     on_force: Callable[[int, int], None],
@@ -112,6 +113,7 @@ def writing(
         at: The choice that is shown at first.
         token: Names the text: with another one the picture goes to `at`.
         instead: What would have been written without the words that were forced; empty if none was.
+        clicker: Whether it is this picture that a clicker moves in a hall.
         key: The element's own name on the page.
         on_step: Called with the choice that is looked at, when it stays.
         on_force: Called with a choice and the id of the word to write there; −1 for the model's own.
@@ -134,10 +136,10 @@ def writing(
     def forced() -> None:
         value = heard("force")
         if isinstance(value, Mapping) and (step := _whole(value.get("step"), len(choices))) is not None:
-            size = len(choices[step].logits)
-            word = value.get("token")
-            if word == -1 or _whole(word, size) is not None:
-                on_force(step, int(word))
+            if value.get("token") == -1:
+                on_force(step, -1)
+            elif (token := _whole(value.get("token"), len(choices[step].logits))) is not None:
+                on_force(step, token)
 
     def released() -> None:
         if heard("release") is not None:
@@ -156,6 +158,7 @@ def writing(
         "at": at,
         "token": token,
         "instead": instead,
+        "clicker": clicker,
     }
     result = _MOUNT(
         key=key,
@@ -163,6 +166,7 @@ def writing(
         on_step_change=stepped,
         on_force_change=forced,
         on_release_change=released,
+        default={"pick": None},
         on_pick_change=lambda: None,
     )
     return picked(result.get("pick"), choices)
