@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from playground.i18n import Translate
-from playground.ui.controls import pick_from_examples, pick_language, pick_run, pick_step, type_text
+from playground.ui.controls import pick_from_examples, pick_language, pick_run, pick_step, type_text, whose_run
 from playground.ui.link import to_params
 from playground.ui.own_run import show_own_run
 from playground.ui.session import Session
@@ -49,6 +49,10 @@ PAGES = (
     Page("layer", "attention", "layers"),
     Page("output", "attention", "match_word"),
     Page("train", "learn", "model_training"),
+    Page("learning_rate", "learn", "speed"),
+    Page("compare", "learn", "compare_arrows"),
+    Page("models", "learn", "inventory_2"),
+    Page("decode", "use", "edit_note"),
 )
 
 
@@ -106,7 +110,7 @@ def open_page(name: str) -> tuple[Session, Translate]:
 def badge(state: Session, t: Translate) -> str:
     """Return whose numbers are shown, and of which step of the training."""
     run = state.run
-    whose = "recorded" if run.is_recording else "yours" if run.id in state.own_runs else "shared"
+    whose = whose_run(state, run)
     how_far = "untrained" if state.step == 0 else "step"
     steps = f"{run.config.recipe.steps:,}"
     return t(
