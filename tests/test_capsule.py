@@ -10,6 +10,7 @@ import struct
 import subprocess
 import sys
 import time
+import tomllib
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -457,3 +458,8 @@ def test_nothing_is_unpacked_on_a_full_disk(capsule, store, monkeypatch):
 def test_what_is_brought_is_nobody_s_unless_it_is_said_whose(capsule, store):
     got = read_capsule(rewritten(capsule, lambda files: None), store)
     assert got.label == Label(title=got.title, note=got.label.note, owner="", is_imported=True)
+
+
+def test_the_server_takes_a_file_as_large_as_a_capsule_may_be():
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text(encoding="utf-8"))
+    assert config["server"]["maxUploadSize"] * 2**20 == MOST_BYTES

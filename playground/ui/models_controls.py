@@ -11,7 +11,7 @@ from playground.i18n import Translate
 from playground.library import LONGEST_TITLE, glance, relabel, remove
 from playground.recipe import RunRefused
 from playground.runs import MAX_NOTE, Run, RunStore, digest
-from playground.training import ACTIVE, shared_engine
+from playground.training import RunStatus, shared_engine
 from playground.ui.models_views import size, title
 from playground.ui.session import Notice, Session
 
@@ -29,6 +29,15 @@ def act_on(run: Run, state: Session, t: Translate) -> None:
             on_click=state.choose_run,
             args=(run.id,),
         )
+        status = _status(run) if is_own(run, state) else None
+        if status and status.can_resume:
+            st.button(
+                t("models.do.go_on", step=f"{status.step:,}"),
+                key="models_go_on",
+                icon=":material/play_arrow:",
+                on_click=_go_on,
+                args=(run, state),
+            )
         if run.steps:
             with st.popover(t("models.export.open"), icon=":material/download:"):
                 _take_along(run, t)
@@ -148,11 +157,25 @@ def _deleted(run: Run, state: Session, t: Translate) -> None:
     st.toast(t.markdown("models.delete.done", title=title(run, t)))
 
 
-def _is_active(run: Run) -> bool:
+def _go_on(run: Run, state: Session) -> None:
     try:
-        return shared_engine().status(run.id).state in ACTIVE
+        shared_engine().resume(run.id, state.owner)
+    except RunRefused as error:
+        state.notice = Notice(error.key, error.values)
+        return
+    state.began(run.id)
+
+
+def _status(run: Run) -> RunStatus | None:
+    try:
+        return shared_engine().status(run.id)
     except RunRefused:
-        return False
+        return None
+
+
+def _is_active(run: Run) -> bool:
+    status = _status(run)
+    return status is not None and status.is_active
 
 
 def _name(run: Run, state: Session, t: Translate) -> None:
