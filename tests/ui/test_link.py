@@ -40,7 +40,14 @@ def test_a_whole_view_goes_both_ways():
     assert all(isinstance(value, str) for value in to_params(FULL).values())
 
 
-TEXTS = ("none", "decoder.1.cross.2", "encoder.0.self.0,decoder.12.self.127", "1,-2,30,0", "decoder.0.self:3-0-1f")
+TEXTS = (
+    "none",
+    "2:57,5:12",
+    "decoder.1.cross.2",
+    "encoder.0.self.0,decoder.12.self.127",
+    "1,-2,30,0",
+    "decoder.0.self:3-0-1f",
+)
 
 
 def test_every_pick_goes_both_ways():
