@@ -392,13 +392,21 @@ def _delete(options: argparse.Namespace, t: Translate) -> int:
     run = store.open(options.run)
     if run.is_recording:
         raise Refused("cli.recording")
-    if not options.yes and input(t("cli.sure", run=run.id, title=_told(run, t)["title"])).strip().lower() != "y":
+    if not options.yes and _asked(t("cli.sure", run=run.id, title=_told(run, t)["title"])).strip().lower() != "y":
         print(t("cli.kept"))
         return 1
     with _disk(run.path):
         store.remove(run.id)
     print(t("cli.removed", run=run.id))
     return 0
+
+
+def _asked(question: str) -> str:
+    """Return what is typed in answer; nothing if nobody is there to type."""
+    try:
+        return input(f"{question} ")
+    except EOFError:
+        return ""
 
 
 # --- What commands share ---------------------------------------------------------------------------------------------
