@@ -444,7 +444,7 @@ def _megabytes(folder: Path) -> str:
 
 def _language(arguments: Sequence[str]) -> str:
     """Return the language of the messages: `--lang`, else the environment's, else the first there is."""
-    for here, following in zip(arguments, [*arguments[1:], ""], strict=True):
+    for here, following in zip(arguments, [*arguments[1:], ""], strict=False):
         chosen = following if here == "--lang" else here.removeprefix("--lang=")
         if here.startswith("--lang") and chosen in LANGUAGES:
             return chosen
