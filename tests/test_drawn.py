@@ -8,17 +8,26 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from playground.decoding import Alignment
 from playground.labelled import LabelledArray
 from playground.reading import Reading
 from playground.runs import RunStore
 from playground.subject import Subject
 from playground.ui.components.attention_grid import HeadMaps
 from playground.ui.components.matrix import Block
+from playground.ui.components.writing import Choice
 from playground.ui.frame import PAGES
 from playground.ui.link import PICKS
 
 # The pick by which a page is looked at from another side.
-VIEWS = {"embeddings": "table", "masks": "masks", "scaling": "scaling", "positions": "aspect", "all_heads": "heads"}
+VIEWS = {
+    "embeddings": "table",
+    "masks": "masks",
+    "scaling": "scaling",
+    "positions": "aspect",
+    "all_heads": "heads",
+    "decode": "decode",
+}
 
 # Computed from tensors of the pass by a measure, which has tests of its own.
 DERIVED = re.compile(
@@ -57,6 +66,8 @@ def drawn(monkeypatch) -> list[LabelledArray]:
 
     watch(Block, lambda block: [block.array])
     watch(HeadMaps, lambda maps: maps.layers)
+    watch(Choice, lambda choice: [choice.moment.probs])
+    watch(Alignment, lambda alignment: [alignment.weights])
     return found
 
 
@@ -67,10 +78,10 @@ def reading() -> Reading:
 
 
 def parts(reading: Reading, array: LabelledArray) -> Iterator[np.ndarray]:
-    """Yield what of the pass an array may be: the whole tensor, one head of it, or the columns of some words."""
+    """Yield what of the pass an array may be: the whole tensor, one head or row of it, or the columns of some words."""
     whole = reading[array.name]
     yield whole.values
-    if whole.values.ndim == 3:
+    if whole.values.ndim in (2, 3):
         yield from whole.values
     if array.axes[-1].name == "vocab":
         words = whole.axis("vocab").labels

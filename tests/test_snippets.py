@@ -13,10 +13,11 @@ import torch
 
 from models import ModelConfig, Transformer, capture
 from playground.ablation import WAYS, HeadAt, ablated
+from playground.decoding import Way, write
 from playground.masking import KINDS, batch_under, companion, paint
 from playground.reading import Reading
 from playground.runs import RunStore
-from playground.snippets import snippet
+from playground.snippets import decoding, snippet
 from playground.subject import Subject
 from playground.tasks import Vocabulary
 
@@ -109,3 +110,28 @@ def test_a_model_with_one_stack_reads_one_sequence(architecture):
     program = snippet(subject, "logits", {"pos": 0, "vocab": 1})
     assert f"capture(model, {next(iter(words))})" in program
     assert program.count(str(ids)) == 1
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        Way(),
+        Way(forced=((2, 57),)),
+        Way("sample", temperature=2.0, top_k=30, top_p=0.9, seed=4),
+        Way("sample", temperature=0.0),
+        Way("beam", width=3, penalty=1.0),
+    ],
+    ids=lambda way: f"{way.kind} {way.forced}",
+)
+def test_a_program_writes_the_text_on_screen(subject, way):
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(decoding(subject, way), {})  # noqa: S102  # it is our own program that is tested
+    lines = [line.split() for line in printed.getvalue().splitlines()]
+    written = write(subject, way)
+    assert tuple(word for word, _ in lines) == written.words
+    if written.tree is None:
+        expected = [moment.probs.values[moment.token] for moment in written.moments]
+    else:
+        expected = [branch.total for branch in written.tree.best]
+    np.testing.assert_allclose([float(value) for _, value in lines], expected, atol=6e-4)
