@@ -57,6 +57,8 @@ def bring(state: Session, t: Translate) -> None:
     """Let the visitor bring a capsule. What is refused is said here, and nothing else is touched."""
     with st.container(key="models_bring", border=True):
         st.markdown(f"**{t('models.bring.heading')}**")
+        # Streamlit's own button speaks English only; models.css writes this in its place.
+        st.html(f"<style>.st-key-models_bring {{ --choose: '{t('models.bring.choose')}' }}</style>")
         # Under another name the widget is another, and the file that was brought is let go of at once.
         turn = st.session_state.setdefault("models_bring_turn", 0)
         brought = st.file_uploader(
@@ -103,15 +105,17 @@ def _take_along(run: Run, t: Translate) -> None:
         words = {way: t(f"models.export.{way}", n=len(run.steps)) for way in ways}
         way = st.radio(t("models.export.steps"), ways, format_func=words.__getitem__, key="models_export_steps")
         steps = run.steps if way == "all" else run.steps[-1:]
-        along = False
-        if has_state := any(step in run.state_steps for step in steps):
-            along = st.checkbox(t("models.export.state"), key="models_export_state", help=t("models.export.state_says"))
-        else:
-            st.caption(t.markdown("models.export.state_none"))
+        has_state = any(step in run.state_steps for step in steps)
         without, whole = capsule_size(run, steps), capsule_size(run, steps, states=has_state)
+        along = has_state and st.checkbox(
+            t("models.export.state", size=size(whole - without, t)),
+            key="models_export_state",
+            help=t("models.export.state_says"),
+        )
+        if not has_state:
+            st.caption(t.markdown("models.export.state_none"))
         n_bytes = whole if along else without
-        parts = {"weights": size(without, t), "state": size(whole - without if along else 0, t)}
-        st.markdown(t.markdown("models.export.size", size=size(n_bytes, t), **parts))
+        st.markdown(t.markdown("models.export.size", size=size(n_bytes, t)))
         if n_bytes > MOST_BYTES:
             st.caption(t.markdown("models.export.large", size=size(n_bytes, t), most=size(MOST_BYTES, t)))
 

@@ -41,7 +41,7 @@ def draw_shelf(state: Session, t: Translate) -> Run:
         key="models_shelf",
         on_choose=choose,
         alt=t("models.alt", n=len(cards)),
-        empty="" if state.own_runs else t("models.none"),
+        empty="" if state.own_runs or state.present else t("models.none"),
         t=t,
         theme=state.theme,
     )

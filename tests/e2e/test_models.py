@@ -30,7 +30,7 @@ def test_a_run_goes_out_as_a_file_and_comes_back(visit, tmp_path):
     page = visit("models", v="1", kept="reverse")
     page.get_by_role("button", name="Take it along").click()
     page.get_by_text("the last step only").click()
-    expect(page.get_by_text(re.compile("0 bytes of state"))).to_be_visible()
+    expect(page.get_by_text(re.compile("MB in all"))).to_be_visible()
     with page.expect_download() as waiting:
         page.get_by_role("button", name="Download the capsule").click()
     assert waiting.value.suggested_filename == "reverse.capsule"
