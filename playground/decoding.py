@@ -131,6 +131,18 @@ class Moment:
             return ""
         return "p" if self.in_k[token] else "k"
 
+    def removed(self, name: Cut) -> tuple[int, float]:
+        """Return how many words a filter took away, and their share of what it was given.
+
+        Args:
+            name: `k`: top-k, of all words at this temperature; `p`: top-p, of what top-k left.
+        """
+        if self.tempered is None or self.in_k is None or self.in_p is None:
+            return 0, 0.0
+        before = np.ones_like(self.in_k) if name == "k" else self.in_k
+        gone = before & ~(self.in_k if name == "k" else self.in_p)
+        return int(gone.sum()), float(self.tempered[gone].sum() / self.tempered[before].sum())
+
     def shown(self, n: int) -> tuple[int, ...]:
         """Return the ids of the `n` likeliest words, the likeliest first, and of the one written if it is not there."""
         best = [int(token) for token in self.order[:n]]

@@ -19,7 +19,7 @@ from playground.decoding import (
 )
 from playground.runs import RunStore
 from playground.subject import Subject
-from playground.tasks import BOS, EOS, TASKS
+from playground.tasks import EOS, TASKS
 
 TEXT = "the black cat does not eat the fish"
 WAYS = {
@@ -35,9 +35,9 @@ def subject(step: int = 800, text: str = TEXT, run: str = "english-french") -> S
     return Subject(RunStore().open(run), step, text)
 
 
-def own(make_run, **choices) -> Subject:
-    run = RunStore().open(make_run("reverse", **choices))
-    return Subject(run, 0, "a b c d")
+def own(make_run, task: str = "reverse", **choices) -> Subject:
+    run = RunStore().open(make_run(task, **choices))
+    return Subject(run, 0, TASKS[task].examples[0])
 
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS.keys())
@@ -66,20 +66,42 @@ def test_the_greedy_text_is_the_subjects_own():
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_a_choice_is_the_row_of_the_pass_that_made_it(make_run, causal):
+@pytest.mark.parametrize("task", ["reverse", "induction", "names"])
+def test_a_choice_is_the_row_of_the_pass_that_made_it(make_run, task, causal):
     """No off-by-one: the last row of a pass over what stood before the token, and nothing that came later."""
-    here = own(make_run, causal=causal)
-    written = write(here, Way("sample", seed=1))
-    source, _ = beginning(here.task, here.src)
-    assert len(written.ids) > 3
-    for moment in written.moments:
-        given = [BOS, *written.ids[: moment.index]]
-        with torch.no_grad():
-            logits = here.model(torch.tensor([source]), torch.tensor([given]))[0, -1]
-        np.testing.assert_allclose(moment.probs.values, logits.softmax(dim=-1).numpy(), atol=1e-5)
-        reading, row = written.pass_of(moment.index)
-        assert reading.tgt[row] == moment.read
-        assert reading["decoder.0.self_attn.weights"].values[0, row, : row + 1].sum() == pytest.approx(1, abs=1e-5)
+    here = own(make_run, task, causal=causal)
+    for way in (Way(), Way("sample", seed=1), Way("beam")):
+        written = write(here, way)
+        source, begun = beginning(here.task, here.src)
+        assert bool(source) == (task == "reverse")
+        for moment in written.moments:
+            given = torch.tensor([[*begun, *written.ids[: moment.index]]])
+            with torch.no_grad():
+                logits = here.model(torch.tensor([source]), given) if source else here.model(given)
+            np.testing.assert_allclose(moment.probs.values, logits[0, -1].softmax(dim=-1).numpy(), atol=1e-5)
+            reading, row = written.pass_of(moment.index)
+            assert reading.tgt[row] == moment.read
+            seen = reading["decoder.0.self_attn.weights"].values[0, row]
+            assert seen[: row + 1].sum() == pytest.approx(1, abs=1e-5)
+            np.testing.assert_array_equal(written.attention("decoder.0.self_attn", 0)[moment.index], seen)
+
+
+def test_a_decoder_alone_goes_on_until_it_is_full(make_run):
+    here = own(make_run, "names")
+    written = write(here, Way())
+    assert len(written.begun) - 1 + len(written.ids) <= here.task.max_len
+    assert written.finished or len(written.begun) - 1 + len(written.ids) == here.task.max_len
+    assert written.reading.src == () and written.reading.tgt[0] == "⟨bos⟩"
+
+
+def test_what_a_filter_removes_worked_by_hand():
+    moment = write(subject(160), Way("sample", temperature=2.0, top_k=10, top_p=0.8, seed=5)).moments[0]
+    assert moment.tempered is not None and moment.in_k is not None and moment.in_p is not None
+    falling = np.sort(moment.tempered)[::-1]
+    kept = int(np.searchsorted(falling[:10].cumsum() / falling[:10].sum(), 0.8)) + 1
+    assert moment.removed("k") == (214, pytest.approx(falling[10:].sum()))
+    assert moment.removed("p") == (10 - kept, pytest.approx(falling[kept:10].sum() / falling[:10].sum()))
+    assert write(subject(160), Way()).moments[0].removed("k") == (0, 0.0)
 
 
 @pytest.mark.parametrize("way", [Way("sample", 2.0, 10, 0.8, 5), Way("sample", 0.0), Way("sample", 5.0), Way()])

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from models import Transformer, capture
-from playground.lens import lens
+from playground.lens import lens_at
 from playground.reading import Reading
 from playground.runs import RunStore
 from playground.subject import Subject
@@ -27,11 +27,12 @@ def read(model: Transformer) -> Reading:
 def test_the_last_layer_says_what_the_model_says(choices):
     model = small(**choices)
     reading = read(model)
-    found = lens(model, reading)
-    assert found.probs.shape == (3, *reading["probs"].shape)
-    np.testing.assert_allclose(found.probs.values[-1], reading["probs"].values, atol=1e-6)
-    np.testing.assert_allclose(found.probs.values.sum(axis=-1), 1.0, atol=1e-5)
-    assert found.has_norm == model.config.final_norm
+    for pos in range(len(reading.read)):
+        found = lens_at(model, reading, pos)
+        assert found.probs.shape == (3, 11)
+        np.testing.assert_allclose(found.probs.values[-1], reading["probs"].values[pos], atol=1e-6)
+        np.testing.assert_allclose(found.probs.values.sum(axis=-1), 1.0, atol=1e-5)
+        assert found.has_norm == model.config.final_norm
 
 
 def test_a_row_worked_by_hand():
@@ -42,18 +43,18 @@ def test_a_row_worked_by_hand():
     x = torch.from_numpy(np.array(reading["decoder.0.resid_post"].values))
     x = (x - x.mean(dim=-1, keepdim=True)) / (x.var(dim=-1, keepdim=True, correction=0) + 1e-5).sqrt()
     expected = (x @ model.embedding.T + model.unembed_bias).softmax(dim=-1).detach().numpy()
-    np.testing.assert_allclose(lens(model, reading).probs.values[1], expected, atol=1e-6)
+    np.testing.assert_allclose(lens_at(model, reading, 2).probs.values[1], expected[2], atol=1e-6)
 
 
 def test_ranks_and_likeliest_agree():
     here = Subject(RunStore().open("english-french"), 800, "the black cat does not eat the fish")
-    found = lens(here.model, here.reading)
-    for layer in range(3):
-        for pos in range(len(here.reading.tgt)):
-            best = found.likeliest(layer, pos, 5)
+    for pos, (read_last, written) in enumerate(zip(here.reading.tgt, here.reading.predicted, strict=True)):
+        found = lens_at(here.model, here.reading, pos)
+        for layer in range(3):
+            best = found.likeliest(layer, 5)
             assert [p for _, p in best] == sorted((p for _, p in best), reverse=True)
             for rank, (word, _) in enumerate(best):
-                assert found.rank(layer, pos, here.reading.vocabulary.index(word)) == rank
-    assert [found.likeliest(2, pos, 1)[0][0] for pos in range(9)] == list(here.reading.predicted)
-    # An embedding resembles itself most: at first the word just read is on top.
-    assert [found.likeliest(0, pos, 1)[0][0] for pos in range(1, 9)] == list(here.reading.tgt[1:])
+                assert found.rank(layer, here.reading.vocabulary.index(word)) == rank
+        # An embedding resembles itself most: at first the word just read is on top, in the end the one to be written.
+        assert pos == 0 or found.likeliest(0, 1)[0][0] == read_last
+        assert found.likeliest(2, 1)[0][0] == written

@@ -13,7 +13,7 @@ from playground.decoding import Moment, Way, Written, alignment, write
 from playground.forcing import Forcing, Pass, forcing, spoilt_step, surprise
 from playground.home import best_head
 from playground.i18n import Translate
-from playground.lens import lens
+from playground.lens import lens_at
 from playground.snippets import decoding
 from playground.ui.components.alignment import alignment as draw_alignment
 from playground.ui.components.beam_tree import beam_tree
@@ -172,11 +172,22 @@ def _why(moment: Moment, written: Written, state: Session, t: Translate) -> str:
     elif moment.at is not None and moment.final is not None:
         final = _percent(float(moment.final[moment.token]))
         said = t("decode.why.sample", **values, at=f"{moment.at:.3f}", final=final)
+        said += _removed(moment, t)
     else:
         said = t(f"decode.why.{written.way.kind}", **values)
     if moment.index == len(written.ids) - 1:
         ends = "end" if written.finished else "limit"
         said += " " + t(f"decode.why.{ends}", n=len(written.ids))
+    return said
+
+
+def _removed(moment: Moment, t: Translate) -> str:
+    """Return what top-k and top-p took away: how many words, and what share of the distribution before them."""
+    said = ""
+    for name in ("k", "p"):
+        cut, share = moment.removed(name)
+        if cut:
+            said += " " + t(f"decode.why.cut_{name}", n=cut, share=_percent(share))
     return said
 
 
@@ -340,10 +351,8 @@ def _judged(each: Pass, wanted: tuple[str, ...], t: Translate) -> tuple[WordCell
 def _lens(state: Session, t: Translate) -> Shown:
     """Draw what each layer would have said."""
     written = write(state.subject, chosen_way(state))
-    reading = written.reading
-    seen = lens(state.subject.model, reading)
-    first = len(written.begun) - 1
-    n_layers = seen.probs.shape[0]
+    seen = [lens_at(state.subject.model, *written.pass_of(index)) for index in range(len(written.ids))]
+    n_layers = seen[0].probs.shape[0]
     rows = [
         WordRow(
             t("decode.lens.written"),
@@ -355,9 +364,8 @@ def _lens(state: Session, t: Translate) -> Shown:
     for layer in reversed(range(n_layers)):
         cells = []
         for index, (token, word) in enumerate(zip(written.ids, written.words, strict=True)):
-            pos = first + index
-            best = seen.likeliest(layer, pos, 4)
-            p, rank = float(seen.probs.values[layer, pos, token]), seen.rank(layer, pos, token) + 1
+            best = seen[index].likeliest(layer, 4)
+            p, rank = float(seen[index].probs.values[layer, token]), seen[index].rank(layer, token) + 1
             cells.append(
                 WordCell(
                     best[0][0],
@@ -379,7 +387,7 @@ def _lens(state: Session, t: Translate) -> Shown:
             role="key",
         )
     )
-    ranks = [[seen.rank(layer, first + i, token) for i, token in enumerate(written.ids)] for layer in range(n_layers)]
+    ranks = [[seen[i].rank(layer, token) for i, token in enumerate(written.ids)] for layer in range(n_layers)]
     shares = [sum(rank == 0 for rank in each) for each in ranks]
     st.markdown(
         t.markdown("decode.look.lens", n=len(written.ids), before=shares[0], middle=shares[-2], last=shares[-1])
@@ -394,7 +402,7 @@ def _lens(state: Session, t: Translate) -> Shown:
         t=t,
         theme=state.theme,
     )
-    st.caption(t.markdown(f"decode.lens.caveat.{'norm' if seen.has_norm else 'plain'}"))
+    st.caption(t.markdown(f"decode.lens.caveat.{'norm' if seen[0].has_norm else 'plain'}"))
     # Only the last layer's are numbers of the pass: the model's own probabilities.
     at = picked[1] if picked is not None and picked[0] == 1 else chosen_moment(state, len(written.ids))
     return _chosen(written, at), picked is not None and picked[0] == 1
