@@ -72,7 +72,7 @@ class Finding:
 def diagnose(course: Course) -> Finding | None:
     """Return what goes wrong in a training, or None if nothing is to be seen."""
     kind, values = _kind(course)
-    return None if kind is None else Finding(kind, values, _remedies(kind, course.config))
+    return None if kind is None else Finding(kind, values, remedies(kind, course.config))
 
 
 @lru_cache(maxsize=32)
@@ -143,8 +143,8 @@ def _overfits(course: Course, means: Numbers, width: int, span: float) -> dict[s
     return {"least": float(losses[best]), "held_out": now, "loss": float(means[-1])}
 
 
-def _remedies(kind: str, config: RunConfig) -> dict[str, dict[str, str]]:
-    """Return what may help against a kind of trouble, as far as it is not so already."""
+def remedies(kind: str, config: RunConfig) -> dict[str, dict[str, str]]:
+    """Return what may help against a kind of trouble, as far as it is not so already, by the name of what matters."""
     now = choices_of(config)
     calmer = {
         "factor": notch("factor", now["factor"], -1),

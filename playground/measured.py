@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from playground.over_steps import held_out_losses
+from playground.over_steps import held_out_loss
 from playground.plan import planned_rate
 from playground.runs import Run
 from playground.training.trainer import HELD_OUT
@@ -61,8 +61,7 @@ def lines_at(run: Run, step: int) -> tuple[Line, ...]:
     arithmetic = f"−{right:.4g} · ln {right:.4g}" + (f" − {size - 1} · {other:.4g} · ln {other:.4g}" if share else "")
     rest = (size - 1) * other * math.log(other) if share else 0.0
     found.append(Line("least", config.least_loss, arithmetic, -right * math.log(right) - rest))
-    if (losses := dict(held_out_losses(run))) and step in losses:
-        found.append(Line("held_out", losses[step]))
+    found.append(Line("held_out", held_out_loss(run, step)))
     if shares := [share for at, share in run.exact_match if at == step]:
         found.append(Line("exact_match", shares[-1]))
     return tuple(found)

@@ -24,7 +24,7 @@ from playground.patterns import SHARES, Score, scores
 from playground.runs import Run
 from playground.tasks import Batch, Example
 from playground.training.trainer import HELD_OUT, held_out, sentences, watching
-from playground.training.watching import Peek, exact_matches, translate_tokens
+from playground.training.watching import Peek, translate_tokens
 
 Bools = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]
@@ -162,12 +162,10 @@ def held_out_losses(run: Run) -> tuple[tuple[int, float], ...]:
     )
 
 
-def exact_matches_of(run: Run, step: int, n: int = 64) -> float:
-    """Return the share of the first `n` held-out sentences that the weights of a recorded step get right, 0–1."""
-    model, task = run.model(step), run.config.data
-    with watching(model):
-        right = exact_matches(model, task, task.heldout[:n])
-    return sum(right) / len(right)
+def held_out_loss(run: Run, step: int) -> float:
+    """Return the loss on held-out sentences at a recorded step: measured while it was trained, else now."""
+    measured = dict(run.held_out_loss)
+    return measured[step] if step in measured else _held_out_loss(run.path, run.is_recording, step)
 
 
 def part_grads(run: Run) -> tuple[npt.NDArray[np.int64], Floats]:
@@ -227,7 +225,9 @@ def _pair(path: Path, is_recording: bool, last: int, src: tuple[str, ...]) -> tu
     own = task.reference(src) or next((each for each in task.heldout if each.src == src), None)
     if own is not None:
         return own, True
-    return Example(src, _written(run.model(last), run, src), ()), False
+    # One that was cut off for its length was written to the last word, and is read but for that.
+    room = task.max_len - 1 - (len(src) if task.architecture == "decoder-only" else 0)
+    return Example(src, _written(run.model(last), run, src)[:room], ()), False
 
 
 @lru_cache(maxsize=160)

@@ -14,7 +14,7 @@ from typing import Any
 from models import SCHEDULES, ModelConfig, learning_rate
 from models.config import CHOICES
 from playground.recipe import CHANGEABLE, DEVICES, Recipe, RunConfig, model_for
-from playground.tasks import TASKS
+from playground.tasks import TASKS, OwnData
 
 YES_NO = ("yes", "no")
 SWITCH = ("no", "yes")
@@ -139,11 +139,12 @@ def chosen(picks: Mapping[str, object]) -> dict[str, str]:
     return {name: str(found[name]) if found[name] in OPTIONS[name] else DEFAULTS[name] for name in OPTIONS}
 
 
-def plan(picks: Mapping[str, object]) -> RunConfig:
+def plan(picks: Mapping[str, object], own: OwnData | None = None) -> RunConfig:
     """Return the training that was chosen. What is missing, or is no option, is the default.
 
     Args:
         picks: Choices by their names in `OPTIONS`, of whatever origin.
+        own: The visitor's own data; learnt if `task` is its name.
 
     Raises:
         RunRefused: If the model is larger than what is trained here.
@@ -155,7 +156,9 @@ def plan(picks: Mapping[str, object]) -> RunConfig:
     fields = {name: _value(each, choices[name]) for name, each in SETTINGS.items()}
     model: dict[str, Any] = {each.of: fields[name] for name, each in SETTINGS.items() if each.is_model}
     recipe: dict[str, Any] = {each.of: fields[name] for name, each in SETTINGS.items() if not each.is_model}
-    return RunConfig(task=choices["task"], model=model_for(choices["task"], **model), recipe=Recipe(**recipe))
+    data = own if own is not None and own.name == picks.get("task") else None
+    task = TASKS[choices["task"]] if data is None else data.task()
+    return RunConfig(task=task.name, model=model_for(task, **model), recipe=Recipe(**recipe), own=data)
 
 
 def departures(config: RunConfig) -> dict[str, tuple[str, str]]:

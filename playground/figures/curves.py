@@ -143,12 +143,14 @@ def training_plain(
     data = [
         _line("loss", step, history.loss[kept], raw, theme.hidden, width=1, opacity=0.55),
         _line("loss", step, smooth[kept], t("figure.loss_smooth", n=SPAN), theme.weights, width=2.5),
-        _line("loss", held_out[:, 0], held_out[:, 1], t("figure.held_out_loss"), theme.key, dash="dash", after=True),
         _line("exact_match", exact[:, 0], exact[:, 1], names["exact_match"], theme.weights, form=".1%", dots=True),
         _line("learning_rate", planned[:, 0], planned[:, 1], t("figure.planned"), theme.hidden, dash="dot"),
         _line("learning_rate", step, history.learning_rate[kept], names["learning_rate"], theme.weights),
         _line("grad_norm", step, history.grad_norm[kept], names["grad_norm"], theme.weights),
     ]
+    if len(held_out):
+        name = t("figure.held_out_loss")
+        data.append(_line("loss", held_out[:, 0], held_out[:, 1], name, theme.key, dash="dash", after=True))
     last = {
         "loss": f"{smooth[-1]:.2f}" if len(smooth) else "",
         "exact_match": percent(exact[-1, 1]) if len(exact) else "",

@@ -165,7 +165,7 @@ def pick_from_examples(state: Session, t: Translate) -> None:
 
 def pick_language(state: Session, t: Translate) -> None:
     """Let the visitor choose the language of the words."""
-    mirror(state, "pick_language", state.lang)
+    mirror(state, "pick_language", state.lang, is_folded=True)
     st.segmented_control(
         t("frame.language"),
         list(LANGUAGES),
@@ -190,7 +190,7 @@ def run_title(state: Session, t: Translate, run_id: str) -> str:
 
 
 def whose_run(state: Session, run: Run) -> str:
-    """Return `recorded`, `imported`, `yours` or `shared`: words of `frame.badge` and, all but the first, `frame.run`."""
+    """Return `recorded`, `imported`, `yours` or `shared`: words of `frame.badge`; all but the first, of `frame.run`."""
     if run.is_recording:
         return "recorded"
     if run.id not in state.own_runs:
@@ -248,7 +248,7 @@ def _row(key: str) -> Any:
     return st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key=key)
 
 
-def mirror(state: Session, key: str, value: object, words: Iterable[str] = ()) -> None:
+def mirror(state: Session, key: str, value: object, words: Iterable[str] = (), *, is_folded: bool = False) -> None:
     """Make the widget that is drawn next show `value`.
 
     It is told so only if it shows something else. What a browser is told replaces what stands there: a text half typed,
@@ -260,12 +260,14 @@ def mirror(state: Session, key: str, value: object, words: Iterable[str] = ()) -
         key: The widget's.
         value: What it is to show.
         words: What its options are called; with others it is another widget.
+        is_folded: Whether it stands where a browser makes it only when that is opened, as a menu: then it has missed
+            what it was told before, and is told each time.
     """
     named = tuple(words)
     before = state.widgets.get(key)
     is_there = before is not None and before.words == named and key in st.session_state
     is_same = is_there and st.session_state[key] == value
-    if not is_same or before is None or before.was_told:
+    if not is_same or is_folded or before is None or before.was_told:
         st.session_state[key] = value
     state.widgets[key] = Shown(named, was_told=not is_same)
 

@@ -15,7 +15,7 @@ from playground.i18n import LANGUAGES
 from playground.reading import Reading
 from playground.runs import Run, RunRefused, RunStore
 from playground.subject import Subject
-from playground.tasks import Task, TextRefused
+from playground.tasks import OwnData, Task, TextRefused
 from playground.training import ACTIVE
 from playground.ui import COOKIE
 from playground.ui.link import DEFAULT_LANGUAGE, MAX_TEXT, PICKS, Turn, View, from_params, reconcile, to_params
@@ -56,6 +56,7 @@ class Session:
         own_runs: Ids of the runs that this visitor began, the latest last.
         runs: What the visitor may choose from: the recordings, then the visitor's own and the one looked at.
         unseen: The own run that was begun last, until it has ended and been the subject.
+        own_data: What this visitor gave to be learnt; None if nothing.
         pages: The pages there are, by the stem of their files.
         typed: The text as it stands in the input; differs from `text` while it is refused.
         refused: Why `typed` is not what the model reads; None if it is.
@@ -70,6 +71,7 @@ class Session:
         self.runs: tuple[Run, ...] = ()
         self.pages: Mapping[str, st.Page] = {}
         self.unseen: str | None = None
+        self.own_data: OwnData | None = None
         self.typed = ""
         self.refused: TextRefused | None = None
         self.notice: Notice | None = None

@@ -36,6 +36,7 @@ from playground.recipe import RunConfig, RunRefused
 from playground.training import RunStatus, available_devices, shared_engine
 from playground.ui.controls import mirror
 from playground.ui.link import PICKS
+from playground.ui.own_data import data_of, explain_task, offer_data, task_options
 from playground.ui.session import Notice, Session
 from playground.ui.show import show
 
@@ -55,7 +56,13 @@ def planned(state: Session) -> RunConfig:
     Raises:
         RunRefused: If the settings make a model that is too large to be trained here.
     """
-    return plan(_picks(state))
+    return plan(_picks(state), data_of(state))
+
+
+def planned_task(state: Session) -> str:
+    """Return the name of the task that is set: one of `playground.tasks.TASKS`, or the visitor's own."""
+    name = str(_picks(state)["task"])
+    return name if name in task_options(state) else DEFAULTS["task"]
 
 
 def pick_plan(state: Session, t: Translate) -> None:
@@ -65,7 +72,10 @@ def pick_plan(state: Session, t: Translate) -> None:
             _start_button(state, t)
         return
     with _strip():
-        _pick("task", OPTIONS["task"], chosen(_picks(state))["task"], state, t, label_visibility="collapsed")
+        task = planned_task(state)
+        _pick("task", task_options(state), task, state, t, label_visibility="collapsed")
+        explain_task(task, t)
+        offer_data(state, t)
         n_changed = len(changed(state.picks))
         with st.popover(t("train.settings", n=n_changed), icon=":material/tune:", key="train_settings"):
             _settings(state, t)
@@ -163,7 +173,7 @@ def change_run(status: RunStatus, state: Session, t: Translate) -> None:
         for name in LIVE:
             options = sorted({*OPTIONS[name], now[name]}, key=float)
             key = f"train_live_{name}"
-            mirror(state, key, now[name], options)
+            mirror(state, key, now[name], options, is_folded=True)
             st.selectbox(
                 t(f"train.setting.{name}"),
                 options,
@@ -261,7 +271,7 @@ def _settings(state: Session, t: Translate) -> None:
         n = len(changed(picks, each))
         return f"{t(f'train.group.{each}')} ({n})" if n else t(f"train.group.{each}")
 
-    mirror(state, "train_group", group, map(title, GROUPS))
+    mirror(state, "train_group", group, map(title, GROUPS), is_folded=True)
     st.segmented_control(
         t("train.group.label"),
         GROUPS,
@@ -293,13 +303,15 @@ def _settings(state: Session, t: Translate) -> None:
 def _setting(name: str, state: Session, t: Translate) -> None:
     shown = chosen(_picks(state))[name]
     options = OPTIONS[name] if name != "device" else available_devices()
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key=f"train_row_{name}"):
-        _pick(name, options, shown, state, t, width=230)
-        lines = [t.markdown(f"train.meaning.{name}")]
-        if name in OWN and shown == DEFAULTS[name]:
-            lines.append(t.markdown(f"train.why.{name}"))
-        when = t("train.when.live" if SETTINGS[name].is_live else "train.when.fresh")
-        st.caption(" ".join(lines) + f"  \n{t.markdown(f'train.source.{name}')} · {when}", width="stretch")
+    widget, says, back = st.columns([5, 8, 1], gap="small", vertical_alignment="center")
+    with widget:
+        _pick(name, options, shown, state, t)
+    lines = [t.markdown(f"train.meaning.{name}")]
+    if name in OWN and shown == DEFAULTS[name]:
+        lines.append(t.markdown(f"train.why.{name}"))
+    when = t("train.when.live" if SETTINGS[name].is_live else "train.when.fresh")
+    says.caption(" ".join(lines) + f"  \n{t.markdown(f'train.source.{name}')} · {when}")
+    with back:
         st.button(
             "",
             icon=":material/restart_alt:",
@@ -330,15 +342,16 @@ def _experiments(state: Session, t: Translate) -> None:
     """Offer sentences, each of which sets everything to its default but one thing."""
     st.caption(t.markdown("train.experiment.says"))
     now = {name: chosen(_picks(state))[name] for name in changed(_picks(state))}
-    for name, changes in EXPERIMENTS.items():
-        st.button(
-            t(f"train.experiment.{name}"),
-            key=f"train_experiment_{name}",
-            type="tertiary",
-            icon=":material/check:" if now == changes else ":material/arrow_right:",
-            on_click=_experiment,
-            args=(state, changes),
-        )
+    with st.container(gap=None, key="train_sentences"):
+        for name, changes in EXPERIMENTS.items():
+            st.button(
+                t(f"train.experiment.{name}"),
+                key=f"train_experiment_{name}",
+                type="tertiary",
+                icon=":material/check:" if now == changes else ":material/arrow_right:",
+                on_click=_experiment,
+                args=(state, changes),
+            )
 
 
 def _pick(
@@ -349,7 +362,6 @@ def _pick(
     t: Translate,
     *,
     label_visibility: Literal["visible", "collapsed"] = "visible",
-    width: int | Literal["stretch"] = "stretch",
 ) -> None:
     paper = t("train.paper", value=_word(name, PAPER[name], t)) if name in PAPER else ""
     key = f"train_pick_{name}"
@@ -357,7 +369,7 @@ def _pick(
     def word(value: str) -> str:
         return _word(name, value, t)
 
-    mirror(state, key, shown, map(word, options))
+    mirror(state, key, shown, map(word, options), is_folded=name != "task")
     st.selectbox(
         f"{t(f'train.setting.{name}')} {paper}".strip(),
         options,
@@ -367,7 +379,6 @@ def _pick(
         args=(state, name, key),
         filter_mode=None,
         label_visibility=label_visibility,
-        width=width,
     )
 
 

@@ -56,6 +56,7 @@ class Seen:
         samples: Held-out sentences and what the model makes of them.
         peek: Attention maps of one sentence; None before the first look.
         run: The same training as far as it is recorded; None before anything is.
+        is_behind: Whether the maps are of the last recorded step, the training being further.
     """
 
     config: RunConfig
@@ -70,6 +71,7 @@ class Seen:
     samples: tuple[Sample, ...]
     peek: Peek | None
     run: Run | None
+    is_behind: bool = False
 
 
 def draw_live(panel: str, seen: Seen, state: Session, t: Translate) -> None:
@@ -193,7 +195,7 @@ def _together(seen: Seen, state: Session, t: Translate) -> None:
         key="train_heads",
         alt=t("train.maps_alt", step=f"{looked.step:,}"),
         note=t(
-            "train.maps_of",
+            "train.maps_behind" if seen.is_behind else "train.maps_of",
             step=f"{looked.step:,}",
             src=" ".join(looked.src[:-1] if looked.src and looked.tgt else looked.src),
             tgt=task.detokenize(looked.tgt[1:]),

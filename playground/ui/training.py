@@ -113,6 +113,7 @@ def of_status(status: RunStatus, run: Run | None, text: str | None) -> Seen:
         samples=status.samples,
         peek=own or status.peek,
         run=run,
+        is_behind=own is not None,
     )
 
 
@@ -210,7 +211,7 @@ def _tell(finding: Finding | None, task: str, state: Session, t: Translate, *, r
         return
     if finding.kind != "broke_down":  # of which the run itself speaks
         values = {name: percent(value) if name == "share" else f"{value:.2f}" for name, value in finding.values.items()}
-        st.warning(t.markdown(f"train.finding.{finding.kind}", **values), icon=":material/troubleshoot:")
+        st.markdown(f":orange[:material/troubleshoot:] {t.markdown(f'train.finding.{finding.kind}', **values)}")
     if remedies_of.run_id in state.own_runs:
         offer(finding.remedies, remedies_of.config, state, t)
 
