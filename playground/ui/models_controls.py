@@ -79,7 +79,10 @@ def _unpacked(data: memoryview, state: Session) -> str | RunRefused:
     try:
         if len(data) > MOST_BYTES:
             raise RunRefused("capsule.refused.large", high=MOST_BYTES // 2**20)
-        run = read_capsule(data, RunStore(), digest(state.owner))
+        store, most = RunStore(), shared_engine().limits.runs
+        if most is not None and len(store.kept_by(state.owner)) >= most:
+            raise RunRefused("models.refused.full", n=most)
+        run = read_capsule(data, store, digest(state.owner))
     except RunRefused as error:
         return error
     state.brought(run.id)

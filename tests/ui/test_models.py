@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
 from playground.capsule import write_capsule
 from playground.i18n import Translate, literal
 from playground.runs import Label, RunStore, digest
+from playground.training import shared_engine
 from playground.ui.components.shelf import Card
 from playground.ui.session import Session
 
@@ -132,6 +134,17 @@ def test_what_is_no_capsule_is_refused_in_words(app, runs, make_run, language):
         assert [each.value for each in visitor.error] == [Translate(language).markdown(f"capsule.refused.{key}")]
         assert visitor.session_state["session"].run_id == "english-chinese"
     assert sorted(runs.root.rglob("*")) == before
+
+
+def test_a_visitor_keeps_only_so_many(app, runs, make_run, monkeypatch):
+    run_id = make_run(steps=(0, 5), **SMALL)
+    data = capsule(runs, run_id)
+    visitor = app("models", v="1")
+    mine(visitor, runs, run_id)
+    monkeypatch.setattr(shared_engine(), "limits", replace(shared_engine().limits, runs=1))
+    visitor.file_uploader[0].set_value(("x.capsule", data, "application/octet-stream")).run()
+    assert [each.value for each in visitor.error] == [T.markdown("models.refused.full", n=1)]
+    assert [path.name for path in runs.root.iterdir()] == [run_id]
 
 
 def test_runs_are_there_again_after_a_reload(app, runs, make_run, monkeypatch):
