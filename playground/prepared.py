@@ -56,7 +56,7 @@ def _recorded() -> Mapping[str, RunConfig]:
     """Return the runs: small enough to be shipped, and large enough that the task is learnt where it can be."""
     small: dict[str, Any] = {"d_model": 32, "n_heads": 4, "d_ff": 64, "n_layers": 2, "dropout": 0.0}
     wide = {**small, "d_model": 64, "n_layers": 1}
-    deep = {**small, "d_ff": 32, "n_layers": 6}
+    deep = {**small, "d_ff": 32, "n_layers": 4}
     usual = {"steps": 800, "factor": 0.5, "warmup": 100}
 
     def run(sizes: Mapping[str, Any] = small, recipe: Mapping[str, Any] = usual, **choices: Any) -> RunConfig:
@@ -65,7 +65,7 @@ def _recorded() -> Mapping[str, RunConfig]:
         trained = {**recipe, **{name: choices.pop(name) for name in names}}
         return RunConfig(task=task, model=model_for(task, **{**sizes, **choices}), recipe=Recipe(**trained))
 
-    shallow = {**usual, "factor": 0.2}
+    slower = {**usual, "factor": 0.4}
     return MappingProxyType(
         {
             "compare-base": run(),
@@ -77,6 +77,7 @@ def _recorded() -> Mapping[str, RunConfig]:
             "compare-look-ahead": run(causal=False),
             "compare-no-residual": run(residual=False),
             "compare-constant": run(schedule="constant"),
+            "compare-constant-low": run(schedule="constant", factor=0.15),
             "compare-no-smoothing": run(label_smoothing=0.0),
             "compare-batch-8": run(batch_size=8),
             "compare-batch-128": run(batch_size=128),
@@ -84,10 +85,10 @@ def _recorded() -> Mapping[str, RunConfig]:
             "compare-wide-unscaled": run(wide, n_heads=1, scale_scores=False),
             "compare-narrow": run(wide, n_heads=8),
             "compare-narrow-unscaled": run(wide, n_heads=8, scale_scores=False),
-            "compare-post": run(deep, shallow),
-            "compare-post-cold": run(deep, shallow, schedule="inverse_sqrt"),
-            "compare-pre": run(deep, shallow, norm_placement="pre"),
-            "compare-pre-cold": run(deep, shallow, norm_placement="pre", schedule="inverse_sqrt"),
+            "compare-post": run(deep, slower),
+            "compare-post-cold": run(deep, slower, schedule="inverse_sqrt"),
+            "compare-pre": run(deep, slower, norm_placement="pre"),
+            "compare-pre-cold": run(deep, slower, norm_placement="pre", schedule="inverse_sqrt"),
         }
     )
 
@@ -108,7 +109,7 @@ PREPARED: Mapping[str, Prepared] = MappingProxyType(
             Prepared("norm", ("compare-post", "compare-post-cold", "compare-pre", "compare-pre-cold")),
             Prepared("heads", ("compare-base", "compare-one-head", "compare-eight-heads")),
             Prepared("grouped", ("compare-base", "compare-grouped", "compare-one-key")),
-            Prepared("schedule", ("compare-base", "compare-constant"), measure="learning_rate"),
+            Prepared("schedule", ("compare-base", "compare-constant", "compare-constant-low")),
             Prepared("smoothing", ("compare-base", "compare-no-smoothing"), measure="accuracy"),
             Prepared("batch", ("compare-base", "compare-batch-8", "compare-batch-128"), over="tokens"),
         )

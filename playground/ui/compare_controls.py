@@ -13,7 +13,7 @@ from playground.i18n import Translate
 from playground.plan import SETTINGS
 from playground.prepared import MEASURES, OVER, PREPARED, Prepared
 from playground.recipe import RunConfig
-from playground.runs import Run, RunRefused, RunStore
+from playground.runs import Run, RunRefused, RunStore, can_fork
 from playground.training import shared_engine
 from playground.ui.controls import ATTENTIONS, run_title
 from playground.ui.session import Notice, Session
@@ -152,13 +152,26 @@ def fork(state: Session, t: Translate) -> None:
             _pick_change(name, value, changes, parent.config, state, t)
         if not changes:
             st.caption(t.markdown("compare.fork.unchanged"))
+        unfit = _unfit(parent, changes)
+        begins = 0 if unfit else step
+        if unfit and step:
+            named = t("compare.and").join(t(f"train.setting.{name}") for name in unfit)
+            st.caption(t.markdown("compare.fork.fresh", names=named, step=f"{step:,}"))
+        st.session_state["compare_beside"] = state.picks.get("beside") == "yes"
+        st.toggle(
+            t("compare.fork.beside"),
+            key="compare_beside",
+            help=t("compare.fork.beside_says"),
+            on_change=_beside,
+            args=(state,),
+        )
         st.button(
-            t("compare.fork.begin", step=f"{step:,}"),
+            t("compare.fork.begin", step=f"{begins:,}"),
             type="primary",
             icon=":material/play_arrow:",
             key="compare_fork",
             on_click=_fork,
-            args=(state, parent, step),
+            args=(state, parent, begins),
         )
 
 
@@ -273,15 +286,32 @@ def _would_be(config: RunConfig, changes: Mapping[str, str], name: str, text: st
     return phrase(SETTINGS[name].of, {**then.model.to_dict(), **then.recipe.to_dict()}[SETTINGS[name].of], t)
 
 
+def _unfit(parent: Run, changes: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the changes for which the weights that there are do not fit, so that the fork needs fresh ones."""
+    then = changed(parent.config, changes)
+    values = {**then.model.to_dict(), **then.recipe.to_dict()}
+    fits = can_fork(parent.config, {SETTINGS[name].of: values[SETTINGS[name].of] for name in changes})
+    return tuple(name for name in changes if not fits[SETTINGS[name].of])
+
+
+def _beside(state: Session) -> None:
+    state.choose(beside="yes" if st.session_state.get("compare_beside") else "no")
+
+
 def _fork(state: Session, parent: Run, step: int) -> None:
-    then = changed(parent.config, chosen_changes(state))
+    """Begin the fork, beside it the same without a change if that is asked for, and compare the two."""
+    then, engine = changed(parent.config, chosen_changes(state)), shared_engine()
+    first, child = parent.id, ""
     try:
-        child = shared_engine().fork(parent.id, step, state.owner, model=then.model, recipe=then.recipe)
+        child = engine.fork(parent.id, step, state.owner, model=then.model, recipe=then.recipe)
+        state.began(child)
+        if state.picks.get("beside") == "yes":
+            first = engine.fork(parent.id, step, state.owner, companion_of=child)
+            state.began(first)
     except RunRefused as error:
         state.notice = Notice(error.key, error.values)
-        return
-    state.began(child)
-    state.choose(compare=f"{parent.id},{child}")
+    if child:
+        state.choose(compare=f"{first},{child}")
 
 
 def _train_both(state: Session, configs: Sequence[RunConfig]) -> None:
