@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
+from functools import lru_cache, reduce
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,13 @@ GOOD = 0.99  # share of held-out sentences exactly right from which on a run cou
 LETTERS = "ABCD"
 
 # What a field follows when it is not set by hand, and so is no difference of its own.
-_FOLLOWS = {"n_kv_heads": "n_heads", "final_norm": "norm_placement", "vocab_size": "task", "max_len": "task", "pad_id": "task"}
+_FOLLOWS = {
+    "n_kv_heads": "n_heads",
+    "final_norm": "norm_placement",
+    "vocab_size": "task",
+    "max_len": "task",
+    "pad_id": "task",
+}
 
 # Schedules whose every rate depends on how many steps there will be.
 _PLANNED = frozenset({"cosine", "one_cycle"})
@@ -258,9 +264,12 @@ def phrase(name: str, value: object, t: Translate) -> str:
 def names(configs: Sequence[RunConfig], t: Translate) -> tuple[str, ...]:
     """Return a name for each training by what sets it apart from the others; empty where nothing does."""
     found = differences(configs)
-    return tuple(
-        t("compare.and").join(phrase(each.name, each.values[i], t) for each in found) for i in range(len(configs))
-    )
+    return tuple(listed([phrase(each.name, each.values[i], t) for each in found], t) for i in range(len(configs)))
+
+
+def listed(parts: Sequence[str], t: Translate) -> str:
+    """Return words one after the other, with the language's own comma between them."""
+    return reduce(lambda before, after: t("compare.and", before=before, after=after), parts) if parts else ""
 
 
 def changed(config: RunConfig, changes: Mapping[str, str]) -> RunConfig:

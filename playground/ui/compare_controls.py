@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from playground.comparing import LETTERS, MOST, changed, offered, phrase
+from playground.comparing import LETTERS, MOST, changed, listed, offered, phrase
 from playground.head import PLACES
 from playground.i18n import Translate
 from playground.plan import SETTINGS
@@ -155,9 +155,9 @@ def fork(state: Session, t: Translate) -> None:
         unfit = _unfit(parent, changes)
         begins = 0 if unfit else step
         if unfit and step:
-            named = t("compare.and").join(t(f"train.setting.{name}") for name in unfit)
+            named = listed([t(f"train.setting.{name}") for name in unfit], t)
             st.caption(t.markdown("compare.fork.fresh", names=named, step=f"{step:,}"))
-        st.session_state["compare_beside"] = state.picks.get("beside") == "yes"
+        st.session_state["compare_beside"] = state.picks.get("twin") == "yes"
         st.toggle(
             t("compare.fork.beside"),
             key="compare_beside",
@@ -295,7 +295,7 @@ def _unfit(parent: Run, changes: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _beside(state: Session) -> None:
-    state.choose(beside="yes" if st.session_state.get("compare_beside") else "no")
+    state.choose(twin="yes" if st.session_state.get("compare_beside") else "no")
 
 
 def _fork(state: Session, parent: Run, step: int) -> None:
@@ -305,7 +305,7 @@ def _fork(state: Session, parent: Run, step: int) -> None:
     try:
         child = engine.fork(parent.id, step, state.owner, model=then.model, recipe=then.recipe)
         state.began(child)
-        if state.picks.get("beside") == "yes":
+        if state.picks.get("twin") == "yes":
             first = engine.fork(parent.id, step, state.owner, companion_of=child)
             state.began(first)
     except RunRefused as error:

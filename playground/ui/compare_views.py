@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from pathlib import Path
 
 import streamlit as st
@@ -47,6 +47,16 @@ CSS = Path(__file__).parent / "compare.css"
 
 # What the table of numbers has rows for.
 TABLE = ("share", "step", "tokens", "seconds", "loss", "steps", "parameters")
+
+PROGRAM = """from playground.runs import RunStore
+from playground.training import Trainer
+
+for run_id in ({ids},):
+    trainer = Trainer(RunStore().open(run_id).config)
+    for report in trainer.run():
+        pass
+    print(run_id, report.loss, trainer.evaluate(200))
+"""
 
 FORMULA = (
     r"\Delta_{ij}=\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right)_{ij}^{B}"
@@ -126,7 +136,7 @@ def difference(configs: Sequence[RunConfig], t: Translate) -> str:
             for letter, value in zip(LETTERS, each.values, strict=False)
         )
         parts.append(" · ".join(values))
-    what = t("compare.also").join(parts)
+    what = reduce(lambda before, after: t("compare.also", before=before, after=after), parts)
     if same.is_causal:
         key = "compare.only_since" if same.until else "compare.only"
         return t.markdown(key, step=f"{same.until or 0:,}") + " " + what
@@ -245,20 +255,7 @@ def _table(sides: Sequence[Side], t: Translate) -> str:
 
 def _program(runs: Sequence[Run]) -> str:
     """Return a program that trains the runs again and says what share of held-out sentences each gets exactly right."""
-    ids = ", ".join(repr(run.id) for run in runs)
-    return "\n".join(
-        (
-            "from playground.runs import RunStore",
-            "from playground.training import Trainer",
-            "",
-            f"for run_id in ({ids},):",
-            "    run = RunStore().open(run_id)",
-            "    trainer = Trainer(run.config)",
-            "    for report in trainer.run():",
-            "        pass",
-            "    print(run_id, report.loss, trainer.evaluate(300))",
-        )
-    )
+    return PROGRAM.format(ids=", ".join(repr(run.id) for run in runs))
 
 
 def _draw(choice: Choice, state: Session, t: Translate) -> tuple[Side, ...]:
