@@ -110,7 +110,7 @@ PICKS: Mapping[str, tuple[str, ...] | int | re.Pattern[str]] = MappingProxyType(
         "compare_head": re.compile(r"best|[0-9]{1,2}-[0-9]{1,3}"),
         "against": ("1", "2", "3"),
         "change": CHANGES,
-        "beside": ("yes", "no"),
+        "twin": ("yes", "no"),
         "layer": 63,
         "head": 127,
         **OPTIONS,
