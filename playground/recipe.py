@@ -344,9 +344,18 @@ def _changes(plain: object) -> tuple[Change, ...]:
 
 
 def _origin(plain: object, inherited: Mapping[str, object]) -> Origin | None:
-    """Return the origin that `RunConfig.to_dict` wrote. Its depth is bounded by that of the JSON it stood in."""
+    """Return the origin that `RunConfig.to_dict` wrote.
+
+    Raises:
+        RunRefused: If it is none, or forks lie in forks deeper than is kept, which is found out before going down.
+    """
     if plain is None:
         return None
+    depth, inner = 0, plain
+    while isinstance(inner, dict):
+        depth, inner = depth + 1, inner.get("origin")
+        if depth > MAX_FORKS:
+            raise RunRefused("training.refused.forks", high=MAX_FORKS)
     found = dict(table(plain, "origin", {"run", "step", "model", "recipe", "changes", "origin"}))
     run_id, step = found.pop("run"), found.pop("step")
     if not isinstance(run_id, str) or not RUN_ID.fullmatch(run_id):

@@ -241,7 +241,7 @@ def with_json(name: str, change: Callable[[Any], object]) -> Callable[[dict[str,
     def apply(files: dict[str, bytes]) -> None:
         plain = json.loads(files[name])
         change(plain)
-        files[name] = json.dumps(plain).encode()
+        files[name] = json.dumps(plain, separators=(",", ":")).encode()
 
     return apply
 
@@ -286,6 +286,15 @@ def with_metrics(change: Callable[[bytes], bytes]) -> Callable[[dict[str, bytes]
     return lambda files: files.update({"metrics.jsonl": change(files["metrics.jsonl"])})
 
 
+def endless(plain: dict[str, Any], depth: int) -> None:
+    """Say that a run was forked from a fork of a fork, and so on."""
+    small = {"run": "x", "step": 0, "model": plain["model"], "recipe": plain["recipe"], "changes": []}
+    origin = None
+    for _ in range(depth):
+        origin = {**small, "origin": origin}
+    plain["origin"] = origin
+
+
 def deep(files: dict[str, bytes]) -> None:
     files["run.json"] = b"[" * 60_000
 
@@ -316,6 +325,8 @@ MUTATIONS: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "a number without end": (with_json("run.json", lambda p: p["recipe"].update(seed=10**4_000)), "range"),
     "too many steps": (with_json("run.json", lambda p: p["recipe"].update(steps=10**9)), "range"),
     "an architecture": (with_json("run.json", lambda p: p["model"].update(architecture="__import__('os')")), "model"),
+    "forks without end": (with_json("run.json", lambda p: endless(p, 900)), "forks"),
+    "forks that go round": (with_json("run.json", lambda p: p.update(origin=p["recipe"])), "missing"),
     "no number": (lambda f: f.update({"run.json": f["run.json"].replace(b'"eps": 1e-09', b'"eps": NaN')}), "not_json"),
     "metrics that are none": (lambda f: f.update({"metrics.jsonl": b"\x00\n"}), "not_json"),
     "metrics of later steps": (with_metrics(lambda m: m.replace(b'"step": 12', b'"step": 13')), "metrics"),
