@@ -111,14 +111,22 @@ function draw(view, at) {
   const { theme, words, columns } = data;
   const focused = view.root.getRootNode().activeElement?.dataset?.number;
   view.room = stage.clientWidth || 600;
-  const size = theme.presenting ? 19 : 15;
-  const [tall, low] = [size * 2.7, size * 1.35];
-  const most = mostCut(columns, tall, low, theme.presenting ? TALLEST * 1.15 : TALLEST);
-  const { spots, more, height } = placed(columns, tall, low, most);
+  const largest = theme.presenting ? 19 : 15;
   const shown = (node) => visible(node.word);
-  const start = textWidth(visible(data.start), size, 600) + 14;
-  const pitches = columns.map((nodes) => Math.max(...nodes.filter((node) => spots.has(node.number)).map((node) => textWidth(shown(node), node.fate === "pruned" ? size - 2 : size, 700)), textWidth("−0.000", size - 3)) + 16);
-  const natural = start + pitches.reduce((sum, w) => sum + w, 0);
+  const fitted = (size) => {
+    const [tall, low] = [size * 2.7, size * 1.35];
+    const most = mostCut(columns, tall, low, theme.presenting ? TALLEST * 1.15 : TALLEST);
+    const plan = placed(columns, tall, low, most);
+    const start = textWidth(visible(data.start), size, 600) + 14;
+    const wide = (node) => textWidth(shown(node), node.fate === "pruned" ? size - 2 : size, 700);
+    const drawn = (nodes) => nodes.filter((node) => plan.spots.has(node.number)).map(wide);
+    const pitches = columns.map((nodes) => Math.max(...drawn(nodes), textWidth("\u22120.000", size - 3)) + 16);
+    return { size, tall, low, start, pitches, ...plan, natural: start + pitches.reduce((sum, w) => sum + w, 0) };
+  };
+  // A little smaller type, rather than a tree that has to be scrolled.
+  const tries = [0, 1, 2, 3].map((less) => fitted(largest - less));
+  const { size, tall, low, start, pitches, spots, more, height, natural } =
+    view.room < 640 ? tries[0] : (tries.find((each) => each.natural + 28 * columns.length <= view.room) ?? tries.at(-1));
   const gap = Math.max(26, Math.min(76, (view.room - natural - 8) / columns.length));
   const lefts = [];
   pitches.reduce((x, w, i) => {

@@ -54,14 +54,19 @@ function draw(view) {
   const { theme, words, rows, links } = data;
   view.room = stage.clientWidth || 600;
   const narrow = view.room < 640;
-  const size = theme.presenting ? (narrow ? 17 : 20) : narrow ? 14 : 16;
-  const small = size - 3;
-  const label = (text, attrs) => el("text", { "font-size": size, fill: theme.text, ...attrs }, text);
+  const largest = theme.presenting ? (narrow ? 17 : 20) : narrow ? 14 : 16;
   const n = Math.max(...rows.map(({ cells }) => cells.length));
-  const widths = Array.from({ length: n }, (_, i) =>
-    Math.max(30, ...rows.map(({ cells }) => (cells[i] ? Math.max(textWidth(visible(cells[i].text), size, 700), textWidth(cells[i].sub, small)) : 0))) + 16,
-  );
-  const titles = Math.max(...rows.map(({ title }) => textWidth(title, small, 600))) + 16;
+  const fitted = (size) => {
+    const small = size - 3;
+    const wide = (cell) => (cell ? Math.max(textWidth(visible(cell.text), size, 700), textWidth(cell.sub, small)) : 0);
+    const widths = Array.from({ length: n }, (_, i) => Math.max(30, ...rows.map(({ cells }) => wide(cells[i]))) + size * 0.8);
+    const titles = Math.max(...rows.map(({ title }) => textWidth(title, small, 600))) + 16;
+    return { size, small, widths, titles, natural: titles + widths.reduce((sum, w) => sum + w, 0) };
+  };
+  // A little smaller type, rather than a table that has to be scrolled.
+  const tries = [0, 1, 2, 3, 4].map((less) => fitted(largest - less));
+  const { size, small, widths, titles } = narrow ? tries[0] : (tries.find(({ natural }) => natural <= view.room - 4) ?? tries[0]);
+  const label = (text, attrs) => el("text", { "font-size": size, fill: theme.text, ...attrs }, text);
   const columns = columnsOf(widths, titles, view.room - 4);
   const tall = rows.some(({ cells }) => cells.some((cell) => cell?.sub)) ? size * 2.75 : size * 2;
   const gapOf = (row) => (row.after ? size * row.after : 5);

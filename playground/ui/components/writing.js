@@ -20,9 +20,9 @@ export function arranged(room, { rows, bars, size, widths, strip }) {
   const top = size * HEAD;
   const source = { x: 0, w: widths.source ? Math.min(widths.source + 18, zone * 0.36) : 0 };
   const target = { w: Math.min(widths.target + 26, zone * 0.38) };
-  const arcs = Math.max(44, Math.min(120, zone - source.w - target.w - 110));
+  const arcs = Math.max(44, Math.min(source.w ? 120 : 260, zone - source.w - target.w - 110));
   target.x = Math.max(source.w + (source.w ? 60 : 8), zone - arcs - target.w - (wide ? 24 : 6));
-  if (!source.w) target.x = Math.min(target.x, 40);
+  if (!source.w) target.x = Math.min(target.x, wide ? 110 : 40);
   const height = top + rows * step + 6;
   const bar = size * 1.72;
   const panel = { x: wide ? zone + 24 : 0, y: wide ? 0 : height + size, w: wide ? room - zone - 24 : room };
