@@ -25,7 +25,7 @@ from playground.subject import Subject
 VIEWS = ("grow", "compare", "heads", "batch", "window", "calculator", "bandwidth")
 
 FLOAT = 4  # bytes of a number of the models that are trained here
-REPEATS = 2
+REPEATS = 3
 SEED = 0
 
 

@@ -53,6 +53,7 @@ PAGES = (
     Page("compare", "learn", "compare_arrows"),
     Page("models", "learn", "inventory_2"),
     Page("decode", "use", "edit_note"),
+    Page("kv_cache", "use", "memory"),
 )
 
 

@@ -16,6 +16,11 @@ from types import MappingProxyType
 
 from models import CHOICES
 from playground.ablation import HEADS, WAYS
+from playground.caching import SHAPES
+from playground.caching import VIEWS as CACHE_VIEWS
+from playground.caching import WINDOWS as SLIDES
+from playground.calculator import CARDS, FORMATS, HARDWARE, LARGEST
+from playground.calculator import MODELS as KNOWN_MODELS
 from playground.decoding import FORCED, LARGEST_SEED, PENALTIES, TOP_K, TOP_P, WIDTHS
 from playground.decoding import KINDS as WAYS_TO_CHOOSE
 from playground.decoding import TEMPERATURES as LOGIT_TEMPERATURES
@@ -91,6 +96,21 @@ PICKS: Mapping[str, tuple[str, ...] | int | re.Pattern[str]] = MappingProxyType(
         "penalty": PENALTIES,
         "forced": FORCED,
         "at": 999,
+        "cache": CACHE_VIEWS,
+        "moment": 999,
+        "span": ("step", "all"),
+        "shape": ("subject", *SHAPES),
+        "slide": SLIDES,
+        "known": tuple(KNOWN_MODELS),
+        "sizes": re.compile(r"[0-9]{1,7}(,[0-9]{1,7}){4}"),
+        "context": LARGEST["context"],
+        "texts": LARGEST["batch"],
+        "bits": tuple(FORMATS),
+        "weight_bits": tuple(FORMATS),
+        "card": tuple(map(str, CARDS)),
+        "machine": (*HARDWARE, "here"),
+        "teraflops": 1_000_000,
+        "gigabytes": 1_000_000,
         "causal": ("yes", "no"),
         "panel": ("together", "layers", "film", "patterns", "words"),
         "group": GROUPS,
