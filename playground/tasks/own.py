@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from playground.tasks.example import Example
 from playground.tasks.refusal import TextRefused
@@ -127,7 +127,7 @@ class OwnData:
         return {"kind": self.kind, "content": self.content, "src_unit": self.src_unit, "tgt_unit": self.tgt_unit}
 
     @classmethod
-    def from_dict(cls, plain: object) -> Self:
+    def from_dict(cls, plain: object) -> OwnData:
         """Return the data that `to_dict` wrote.
 
         Raises:
@@ -137,7 +137,13 @@ class OwnData:
             raise DataRefused("own_data.refused.field")
         if not all(isinstance(value, str) for value in plain.values()):
             raise DataRefused("own_data.refused.field")
-        return cls(**plain)
+        return _checked_once(**plain)
+
+
+@lru_cache(maxsize=32)
+def _checked_once(kind: Kind, content: str, src_unit: Unit, tgt_unit: Unit) -> OwnData:
+    """Return data that has been checked; a run is opened far more often than it is made."""
+    return OwnData(kind, content, src_unit, tgt_unit)
 
 
 # The names that stand in a run for a task of a visitor's own data.
