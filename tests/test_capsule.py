@@ -20,13 +20,14 @@ from typing import Any
 import pytest
 import torch
 
-from models import Transformer
+from models import CHOICES, Transformer
 from playground.archive import read_archive, write_archive
 from playground.capsule import MOST_BYTES, capsule_name, capsule_size, read_capsule, write_capsule
 from playground.i18n import LANGUAGES, Translate
 from playground.library import relabel
 from playground.recipe import RunRefused, model_for
 from playground.runs import MAX_METRICS, MAX_RUN_JSON, Label, Progress, Run, RunConfig, RunStore, RunWriter
+from playground.tasks import TASKS
 from playground.tasks.own import read_text
 from playground.training import Recipe
 from playground.training.recording import Recording
@@ -187,6 +188,15 @@ def test_own_data_goes_along(store, tmp_path):
     got = read_capsule(packed(trained(tmp_path / "own", 2, config), states=True), store)
     assert got.config.own == own
     assert got.config.data.vocabulary.tokens == own.task().vocabulary.tokens
+
+
+@pytest.mark.parametrize("architecture", CHOICES["architecture"])
+def test_every_architecture_goes_along(store, tmp_path, architecture):
+    task = next(each for each in TASKS.values() if each.architecture == architecture)
+    config = RunConfig(task=task.name, model=model_for(task, **SMALL), recipe=Recipe(steps=2, batch_size=3))
+    made = trained(tmp_path / "made", 0, config)
+    got = read_capsule(packed(made, states=True), store)
+    assert torch.equal(logits(got, 0), logits(made, 0))
 
 
 def test_a_fork_does_not_tell_the_id_of_its_parent(run, store, tmp_path):
