@@ -49,6 +49,7 @@ from playground.training.watching import Peek, Sample
 ACTIVE = ("queued", "running", "paused")
 FREE_DISK = 500_000_000  # bytes left on the disk below which no run is begun
 TICK = 0.25  # seconds between two looks at leases and the queue
+TRIES = 3  # workers that a run may lose before one of them has spoken of it
 PRUNE_EVERY = 3_600.0  # seconds between two looks at what is kept
 
 _log = logging.getLogger(__name__)
@@ -637,13 +638,24 @@ class Engine:
             self._stillborn = 0
         elif job:
             job.version = self._next_version()
+            job.is_taken = True
             if isinstance(message, Changed) and message.progress.state not in ACTIVE:
                 self._end(job, message.progress)
             else:
                 job.take(message)
 
     def _bury(self, job: _Job) -> None:
-        """Write down how a run ended whose worker is gone without having said so."""
+        """Write down how a run ended whose worker is gone without having said so; or let it wait for another worker.
+
+        The latter if the worker has not said a word of it, as one in waiting that went with its machine.
+        """
+        if job.stop_by is None and not job.is_taken and job.tries < TRIES and job.worker and not self._closed:
+            job.worker.connection.close()
+            job.worker = None
+            job.tries += 1
+            job.progress = Progress("queued", job.progress.step)
+            job.version = self._next_version()
+            return
         recorded = max(job.recorded, default=0)
         asked = job.stop_by is not None
         state, message = ("stopped", None) if asked else ("failed", "training.ended.died")
@@ -725,6 +737,8 @@ class _Job:
     looks: tuple[Look, ...] = ()
     seen: float = field(default_factory=time.monotonic)
     begun: float = 0.0  # when it got its worker
+    is_taken: bool = False  # its worker has spoken of it
+    tries: int = 0  # workers that it lost before that
     ended: float = 0.0
     left: bool = False  # paused because nobody looked
     stop_by: float | None = None
