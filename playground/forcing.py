@@ -13,6 +13,8 @@ from playground.reading import Reading
 from playground.subject import Subject
 from playground.tasks import EOS
 
+SPOILT = 2
+
 
 @dataclass(frozen=True, eq=False)
 class Pass:
@@ -90,19 +92,17 @@ def forcing(subject: Subject) -> Forcing | None:
 
 
 def spoilt_step(subject: Subject) -> int | None:
-    """Return the recorded step at which one wrong word leads to most others; None if there is no such step.
+    """Return the latest recorded step at which one wrong word leads to others; None if there is no such step.
 
-    It is the step where the free run has most errors more than the forced one, the latest of equals.
+    There the free run has at least `SPOILT` more errors than the forced one.
     """
-    worst: tuple[int, int] | None = None
-    for step in subject.run.steps:
+    for step in reversed(subject.run.steps):
         both = forcing(Subject(subject.run, step, subject.task.join(subject.src)))
         if both is None:
             return None
-        wrong = len(both.free.errors(both.wanted)) - len(both.forced.errors(both.wanted))
-        if wrong > 0 and (worst is None or wrong >= worst[0]):
-            worst = (wrong, step)
-    return None if worst is None else worst[1]
+        if len(both.free.errors(both.wanted)) - len(both.forced.errors(both.wanted)) >= SPOILT:
+            return step
+    return None
 
 
 def surprise(right: tuple[float, ...]) -> float:

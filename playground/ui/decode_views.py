@@ -284,8 +284,7 @@ def _forcing(state: Session, t: Translate) -> Shown:
         t=t,
         theme=state.theme,
     )
-    step = spoilt_step(state.subject)
-    if step is not None and step != state.step and (wrong is None or step != state.step):
+    if wrong is None and (step := spoilt_step(state.subject)) is not None:
         look_at(state, t, step)
     row, place = picked or (2, wrong or 0)
     each = {2: both.forced, 4: both.free}.get(row)

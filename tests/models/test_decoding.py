@@ -8,7 +8,7 @@ import torch
 from torch.testing import assert_close
 
 from models import POSITIONS, KVCache, beam, capture, greedy, length_penalty, sampled, sift, winner
-from tests.models.examples import SRC, small
+from tests.models.examples import SRC, name_of, small
 
 MANY = torch.tensor([[3, 4, 5, 6, 2], [7, 2, 0, 0, 0], [8, 9, 3, 2, 0]])
 
@@ -376,7 +376,11 @@ def test_equal_branches_stay_in_the_order_of_their_ids():
     assert tokens_of(first.branches) == [5, 8, 0]
 
 
-@pytest.mark.parametrize("choices", [{}, {"n_kv_heads": 1}, {"n_kv_heads": 2}, {"causal": False}])
+@pytest.mark.parametrize(
+    "choices",
+    [{}, {"n_kv_heads": 1}, {"n_kv_heads": 2}, {"causal": False}, {"window": 3}, {"n_experts": 3, "n_active": 2}],
+    ids=name_of,
+)
 @pytest.mark.parametrize("positions", POSITIONS)
 @pytest.mark.parametrize("architecture", ["encoder-decoder", "decoder-only"])
 def test_beams_and_cache_stay_in_step(architecture, positions, choices):

@@ -87,6 +87,26 @@ def test_an_encoder_alone_is_said_to_write_nothing(app, make_run):
     assert [each.value for each in visitor.info] == [Translate("en").markdown("decode.no_decoder")]
 
 
+def test_any_word_of_the_vocabulary_is_put_in(app):
+    visitor = app("decode", v="1", at="2")
+    visitor.selectbox(key="decode_word").set_value("chien").run()
+    opened(visitor)
+    chien = TASKS["english-french"].vocabulary.encode(["chien"])[0]
+    assert visitor.query_params["forced"] == f"2:{chien}"
+    assert visitor.selectbox(key="decode_word").value is None
+
+
+def test_settings_are_taken_up(app):
+    visitor = app("decode", v="1", choice="sample")
+    for key, value, name in (("decode_temperature", "2", "temperature"), ("decode_top_k", "10", "top_k")):
+        visitor.select_slider(key=key).set_value(value).run()
+        opened(visitor)
+        assert visitor.query_params[name] == value
+    visitor.number_input(key="decode_seed").set_value(7).run()
+    opened(visitor)
+    assert visitor.query_params["dice"] == "7"
+
+
 # --- What the controls ask for ---------------------------------------------------------------------------------------
 
 
