@@ -43,6 +43,7 @@ class Prepared:
         measure: What is drawn at first: a name of `playground.runs.COLUMNS`.
         over: What it is drawn over at first: `step` or `tokens`.
         where: Whose maps are shown at first, a key of `playground.head.PLACES`.
+        head: Layer and head at first, such as `0-2`; `best` for the one of each run that aligns best.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Prepared:
     measure: str = "loss"
     over: str = "step"
     where: str = "cross"
+    head: str = "best"
 
 
 def _recorded() -> Mapping[str, RunConfig]:
@@ -100,7 +102,7 @@ PREPARED: Mapping[str, Prepared] = MappingProxyType(
         each.id: each
         for each in (
             Prepared("positions", ("compare-base", "compare-no-positions")),
-            Prepared("causal", ("compare-base", "compare-look-ahead"), where="decoder"),
+            Prepared("causal", ("compare-base", "compare-look-ahead"), where="decoder", head="0-2"),
             Prepared(
                 "scaling",
                 ("compare-wide", "compare-wide-unscaled", "compare-narrow", "compare-narrow-unscaled"),

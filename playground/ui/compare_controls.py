@@ -87,7 +87,7 @@ def pick_maps(choice: Choice, state: Session, t: Translate) -> None:
         _segments("where", places, where, state, t("frame.pick.where"), lambda each: t(f"frame.where.{each}"))
         heads = [f"{layer}-{head}" for layer in range(model.n_layers) for head in range(model.n_heads)]
         options = [BEST, *heads]
-        shown = str(state.picks.get("compare_head", BEST))
+        shown = str(state.picks.get("compare_head", choice.prepared.head if choice.prepared else BEST))
         _select(
             "compare_head", options, shown if shown in options else BEST, state, t("compare.head.label"), _head_words(t)
         )
@@ -100,7 +100,7 @@ def maps_of(choice: Choice, state: Session) -> tuple[str, tuple[int, int] | None
     """Return whose maps are shown: a key of `PLACES`, (layer, head) or None for each run's best, and the other run."""
     places = [place for place in PLACES if place in ATTENTIONS[choice.runs[0].config.model.architecture]]
     default = choice.prepared.where if choice.prepared and choice.prepared.where in places else places[-1]
-    pair = str(state.picks.get("compare_head", BEST))
+    pair = str(state.picks.get("compare_head", choice.prepared.head if choice.prepared else BEST))
     layer, _, head = pair.partition("-")
     against = state.picks.get("against", "1")
     other = min(max(int(against), 1), max(1, len(choice.runs) - 1))
@@ -230,7 +230,11 @@ def _open_prepared(state: Session, key: str) -> None:
         return
     state.choose_run(prepared.runs[0])
     state.choose(
-        compare=prepared.id, curve=prepared.measure, over=prepared.over, where=prepared.where, compare_head=BEST
+        compare=prepared.id,
+        curve=prepared.measure,
+        over=prepared.over,
+        where=prepared.where,
+        compare_head=prepared.head,
     )
 
 

@@ -27,7 +27,7 @@ from playground.figures.compared import Course, compared_plain
 from playground.figures.sheet import percent
 from playground.head import Head
 from playground.i18n import Translate, literal
-from playground.prepared import Prepared, measured
+from playground.prepared import RECORDED, Prepared, measured
 from playground.reading import Reading
 from playground.recipe import RunConfig
 from playground.runs import Run, RunRefused, RunStore
@@ -204,18 +204,36 @@ def show_depth(choice: Choice, state: Session, t: Translate) -> None:
 
 
 def told(prepared: Prepared, t: Translate) -> str:
-    """Return, as Markdown, what to expect of a prepared comparison: the words, with what five seeds measured."""
+    """Return, as Markdown, what every run of a prepared comparison led to, from each seed."""
+    words = names([RECORDED[run_id] for run_id in prepared.runs], t)
+    lines = []
+    for letter, name, run_id in zip(LETTERS, words, prepared.runs, strict=False):
+        seeds = measured()[run_id]
+        reached = sorted(step for step in seeds.steps if step is not None)
+        lines.append(
+            f"- **{letter}** {literal(name)}: "
+            + t.markdown(
+                "compare.seeds.good" if reached else "compare.seeds.never",
+                steps=f"{RECORDED[run_id].recipe.steps:,}",
+                share=percent(seeds.share),
+                low=percent(min(seeds.shares)),
+                high=percent(max(seeds.shares)),
+                good=seeds.good,
+                n=len(seeds.shares),
+                step=f"{reached[0]:,}" if reached else "",
+            )
+        )
+    return "\n".join(lines)
+
+
+def expected(prepared: Prepared, t: Translate) -> str:
+    """Return, as Markdown, what to expect of a prepared comparison and why, in the numbers that were measured."""
     values: dict[str, object] = {}
     for letter, run_id in zip(LETTERS.lower(), prepared.runs, strict=False):
         seeds = measured()[run_id]
-        values |= {
-            f"{letter}_share": percent(seeds.share),
-            f"{letter}_low": percent(min(seeds.shares)),
-            f"{letter}_high": percent(max(seeds.shares)),
-            f"{letter}_good": seeds.good,
-            f"{letter}_loss": f"{sum(seeds.losses) / len(seeds.losses):.2f}",
-        }
-    return t.markdown(f"experiments.{prepared.id}.measured", **values)
+        values[f"{letter}_share"] = percent(seeds.share)
+        values[f"{letter}_loss"] = f"{sum(seeds.losses) / len(seeds.losses):.2f}"
+    return t.markdown(f"experiments.{prepared.id}.why", **values)
 
 
 def _story(prepared: Prepared | None, t: Translate) -> None:
@@ -226,7 +244,7 @@ def _story(prepared: Prepared | None, t: Translate) -> None:
         note(attempt, t("compare.try.heading"), t.markdown("compare.try.text"))
     else:
         note(means, t("compare.measured"), told(prepared, t))
-        note(why, t("compare.why"), t.markdown(f"experiments.{prepared.id}.why"))
+        note(why, t("compare.why"), expected(prepared, t))
         note(attempt, t("compare.try.heading"), t.markdown(f"experiments.{prepared.id}.try"))
 
 
