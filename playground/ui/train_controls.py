@@ -33,10 +33,11 @@ from playground.plan import (
     value_of,
 )
 from playground.recipe import RunConfig, RunRefused
-from playground.training import RunStatus, available_devices, shared_engine
+from playground.training import RunStatus, offered_devices, shared_engine
 from playground.ui.controls import mirror
 from playground.ui.link import PICKS
 from playground.ui.own_data import data_of, explain_task, offer_data, task_options
+from playground.ui.own_run import wait
 from playground.ui.session import Notice, Session
 from playground.ui.show import show
 
@@ -187,7 +188,7 @@ def change_run(status: RunStatus, state: Session, t: Translate) -> None:
 def progress(status: RunStatus, t: Translate) -> str:
     """Return, as Markdown, what a training is doing: its step, its speed, and the time that is left."""
     if status.state == "queued":
-        return t.markdown("train.queued", place=status.queue_place or 1)
+        return f"{t.markdown('train.queued', place=status.queue_place or 1)} {wait(status, t)}"
     steps = {"step": f"{status.step:,}", "steps": f"{status.steps:,}"}
     if status.state == "paused":
         return t.markdown("train.paused", **steps)
@@ -219,7 +220,8 @@ def offer(remedies: Mapping[str, Mapping[str, str]], config: RunConfig, state: S
         state: The session.
         t: Words.
     """
-    with st.container(horizontal=True, gap="small", key="train_remedies"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="train_remedies"):
+        st.caption(t("train.remedies"), width="content")
         for name, changes in remedies.items():
             values = {setting: _word(setting, value, t) for setting, value in changes.items()}
             is_set = all(chosen(_picks(state))[setting] == value for setting, value in changes.items())
@@ -256,7 +258,7 @@ def _start_button(state: Session, t: Translate) -> None:
 
 def _picks(state: Session) -> dict[str, object]:
     picks: dict[str, object] = {"task": state.run.task, **state.picks}
-    if picks.get("device") not in available_devices():
+    if picks.get("device") not in offered_devices():
         picks.pop("device", None)
     return picks
 
@@ -283,7 +285,7 @@ def _settings(state: Session, t: Translate) -> None:
         label_visibility="collapsed",
     )
     for setting in SETTINGS.values():
-        if setting.group == group and (setting.name != "device" or len(available_devices()) > 1):
+        if setting.group == group and (setting.name != "device" or len(offered_devices()) > 1):
             _setting(setting.name, state, t)
     if group == "rate":
         _schedule(state, t)
@@ -302,7 +304,7 @@ def _settings(state: Session, t: Translate) -> None:
 
 def _setting(name: str, state: Session, t: Translate) -> None:
     shown = chosen(_picks(state))[name]
-    options = OPTIONS[name] if name != "device" else available_devices()
+    options = OPTIONS[name] if name != "device" else offered_devices()
     widget, says, back = st.columns([5, 8, 1], gap="small", vertical_alignment="center")
     with widget:
         _pick(name, options, shown, state, t)
@@ -339,9 +341,10 @@ def _schedule(state: Session, t: Translate) -> None:
 
 
 def _experiments(state: Session, t: Translate) -> None:
-    """Offer sentences, each of which sets everything to its default but one thing."""
+    """Offer sentences, each of which sets everything to its default but one thing, and how long it is trained."""
     st.caption(t.markdown("train.experiment.says"))
-    now = {name: chosen(_picks(state))[name] for name in changed(_picks(state))}
+    picks = _picks(state)
+    now = {name: chosen(picks)[name] for name in changed(picks) if SETTINGS[name].group != "run"}
     with st.container(gap=None, key="train_sentences"):
         for name, changes in EXPERIMENTS.items():
             st.button(
@@ -401,7 +404,7 @@ def _chose(state: Session, name: str, key: str) -> None:
 
 
 def _experiment(state: Session, changes: Mapping[str, str]) -> None:
-    state.forget(*SETTINGS)
+    state.forget(*(name for name, setting in SETTINGS.items() if setting.group != "run"))
     state.choose(**changes)
 
 

@@ -55,14 +55,14 @@ def show_training(state: Session, t: Translate) -> str:
     st.html(CSS)
     panel = chosen_panel(state)
     watched = _watched(state)
-    # A fragment stands in a container. With one here too, the pictures keep their place when a training begins.
-    with st.container(), st.container(key="train_page", gap="xsmall"):
-        if watched is None:
+    if watched is None:
+        # A fragment stands in a container. With one here too, the pictures keep their place when a training begins.
+        with st.container(), st.container(key="train_page", gap="xsmall"):
             pick_plan(state, t)
             _say(lambda: _before_or_after(state, t))
             draw_live(panel, of_run(state.run, state.step, state.text), state, t)
-        else:
-            _follow(watched, panel, state, t)
+    else:
+        _follow(watched, panel, state, t)
     draw_recorded(panel, state, t)
     pick_panel(state, t)
     return panel
@@ -124,6 +124,7 @@ def course_of(seen: Seen, state: str) -> Course:
 
 def _follow(watched: str, panel: str, state: Session, t: Translate) -> None:
     begun = time.monotonic()
+    view = state.view
 
     @st.fragment(run_every=INTERVAL)
     def look() -> None:
@@ -134,7 +135,9 @@ def _follow(watched: str, panel: str, state: Session, t: Translate) -> None:
             st.rerun()
         is_subject = state.run_id == watched
         has_more = is_subject and status.recorded and status.recorded[-1] > state.run.steps[-1]
-        if not status.is_active or (has_more and time.monotonic() - begun > TOLD):
+        # What was pressed in here, such as the way back to the last step, concerns the whole page.
+        has_chosen = state.view is not view
+        if not status.is_active or has_chosen or (has_more and time.monotonic() - begun > TOLD):
             st.rerun()
         shared_engine().keep_alive(watched)
         looks_back = is_subject and state.view.step is not None and state.step < state.run.steps[-1]
@@ -143,7 +146,7 @@ def _follow(watched: str, panel: str, state: Session, t: Translate) -> None:
             seen = of_run(state.run, state.step, state.text)
         else:
             seen = of_status(status, state.run if is_subject else None, state.view.text if is_subject else None)
-        with st.container(key="train_live", gap="xsmall"):
+        with st.container(key="train_page", gap="xsmall"):
             command_run(status, state, t)
             _say(lambda: _meanwhile(status, state, t, is_own=is_own, looks_back=looks_back))
             draw_live(panel, seen, state, t)
@@ -173,17 +176,19 @@ def _say(lines: Callable[[], None]) -> None:
 
 
 def _meanwhile(status: RunStatus, state: Session, t: Translate, *, is_own: bool, looks_back: bool) -> None:
+    finding = diagnose(course_of(of_status(status, None, None), status.state))
     with st.container(key="train_whose", horizontal=True, vertical_alignment="center", gap="small"):
         if looks_back:
             st.markdown(t.markdown("train.back", step=f"{state.step:,}"), width="content")
             st.button(t("train.follow"), key="train_follow", type="tertiary", on_click=_follow_again, args=(state,))
+        elif finding is not None:
+            _tell(finding, t)
         else:
             whose = "train.own" if is_own else "train.others"
             st.markdown(t.markdown(whose, task=t(f"tasks.{status.config.task}.title")), width="stretch")
         change_run(status, state, t)
-    finding = diagnose(course_of(of_status(status, None, None), status.state))
     _message(status, t)
-    _tell(finding, status.config.task, state, t, remedies_of=status)
+    _offer(finding, status, state, t)
 
 
 def _before_or_after(state: Session, t: Translate) -> None:
@@ -202,18 +207,23 @@ def _before_or_after(state: Session, t: Translate) -> None:
     seconds = f"{status.seconds:.0f}"
     st.markdown(t.markdown(f"train.{said}", share=percent(share), step=f"{status.step:,}", seconds=seconds))
     finding = diagnose(course_of(of_run(run, run.steps[-1], state.text), status.state))
-    _tell(finding, run.task, state, t, remedies_of=status)
+    if finding is not None:
+        _tell(finding, t)
+    _offer(finding, status, state, t)
 
 
-def _tell(finding: Finding | None, task: str, state: Session, t: Translate, *, remedies_of: RunStatus) -> None:
-    """Say what goes wrong, and offer what may help."""
-    if finding is None:
-        return
-    if finding.kind != "broke_down":  # of which the run itself speaks
+def _tell(finding: Finding, t: Translate) -> None:
+    """Say what goes wrong, but for a run that broke down, which says so itself."""
+    if finding.kind != "broke_down":
         values = {name: percent(value) if name == "share" else f"{value:.2f}" for name, value in finding.values.items()}
-        st.markdown(f":orange[:material/troubleshoot:] {t.markdown(f'train.finding.{finding.kind}', **values)}")
-    if remedies_of.run_id in state.own_runs:
-        offer(finding.remedies, remedies_of.config, state, t)
+        said = t.markdown(f"train.finding.{finding.kind}", **values)
+        st.markdown(f":orange[:material/troubleshoot:] {said}", width="stretch")
+
+
+def _offer(finding: Finding | None, status: RunStatus, state: Session, t: Translate) -> None:
+    """Offer what may help the next training, to whom this one belongs."""
+    if finding is not None and finding.remedies and status.run_id in state.own_runs:
+        offer(finding.remedies, status.config, state, t)
 
 
 def _message(status: RunStatus, t: Translate) -> None:
