@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from types import TracebackType
@@ -27,7 +28,7 @@ class Bar:
         self.every = every
         self.is_live = self.file.isatty()
         self._drawn = float("-inf")
-        self._begun = time.monotonic()
+        self._begun = 0.0
         self._first: int | None = None
         self._width = 0
 
@@ -48,9 +49,9 @@ class Bar:
             step: Its number.
             told: What else there is to say, one short line.
         """
-        if self._first is None:
-            self._first = step - 1
         now = time.monotonic()
+        if self._first is None:  # what came before it was no step
+            self._first, self._begun = step, now
         if not self.is_live:
             if step % self.every == 0 or step == self.total:
                 print(told, file=self.file)
@@ -59,8 +60,8 @@ class Bar:
             return
         self._drawn = now
         done = step - self._first
-        left = (now - self._begun) / done * (self.total - step) if done > 0 else 0.0
-        line = f"{drawn(step / self.total)} {told} · {clock(left)}"
+        left = f" · −{clock((now - self._begun) / done * (self.total - step))}" if done > 0 else ""
+        line = f"{drawn(step / self.total)} {told}{left}"[: shutil.get_terminal_size().columns - 1]
         print("\r" + line.ljust(self._width), end="", file=self.file, flush=True)
         self._width = len(line)
 
