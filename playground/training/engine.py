@@ -43,6 +43,7 @@ from playground.training.messages import (
     Watched,
 )
 from playground.training.nursery import Nursery, Workplace
+from playground.training.trainer import available_devices
 from playground.training.waiting import Pace, expected_waits
 from playground.training.watching import Peek, Sample
 
@@ -695,6 +696,11 @@ def shared_engine() -> Engine:
             engine = _shared["engine"] = Engine()
             atexit.register(engine.close)
         return engine
+
+
+def offered_devices() -> tuple[str, ...]:
+    """Return the devices that a run can be given; on this machine they are known without an engine."""
+    return shared_engine().devices if os.environ.get("PLAYGROUND_CLUSTER") else available_devices()
 
 
 @dataclass(eq=False)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from playground.i18n import Translate
+from playground.runs import RECORDINGS
 from playground.training import RunRefused, RunStatus, shared_engine
+from playground.training.engine import minutes
 from playground.ui.session import Session
 
 # Seconds between two looks. The lease of a run is much longer, so a slow network does not pause it.
@@ -36,6 +38,13 @@ def show_own_run(state: Session, t: Translate) -> None:
     look()
 
 
+def wait(status: RunStatus, t: Translate) -> str:
+    """Return, as Markdown, how long a run in the queue will about wait."""
+    if status.message:  # nobody knows, and it says why
+        return t.markdown(status.message, **status.values)
+    return t.markdown("frame.own.wait", minutes=minutes(status.wait or 0.0))
+
+
 def _watched(state: Session) -> RunStatus | None:
     """Return the run to speak of: the one being trained, else the last that ended and was not looked at yet."""
     if not state.may_train:
@@ -58,12 +67,20 @@ def _status(run_id: str) -> RunStatus | None:
         return None
 
 
+def _meanwhile(status: RunStatus, state: Session, t: Translate) -> None:
+    """Offer the recorded run of the same task, if there is one and it is not on the page already."""
+    task = status.config.task
+    if task != state.run_id and (RECORDINGS / task).is_dir():
+        st.button(t("frame.own.meanwhile"), key="own_run_meanwhile", on_click=state.choose_run, args=(task,))
+
+
 def _draw(status: RunStatus, state: Session, t: Translate) -> None:
     with st.container(key="own_run", gap="small"):
         whose = "yours" if status.run_id in state.own_runs else "shared"
         st.markdown(t.markdown(f"frame.own.{whose}"))
         if status.state == "queued":
-            st.caption(t.markdown("frame.own.queued", place=status.queue_place or 1))
+            st.caption(f"{t.markdown('frame.own.queued', place=status.queue_place or 1)}  \n{wait(status, t)}")
+            _meanwhile(status, state, t)
             return
         st.progress(min(1.0, status.step / status.steps))
         st.caption(t.markdown(f"frame.own.{status.state}", step=f"{status.step:,}", steps=f"{status.steps:,}"))
