@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
+from functools import lru_cache
 from pathlib import Path
 
 import streamlit as st
@@ -19,7 +19,6 @@ from playground.comparing import (
     learnt,
     minus,
     names,
-    phrase,
     read_together,
     shared,
 )
@@ -129,14 +128,7 @@ def difference(configs: Sequence[RunConfig], t: Translate) -> str:
         return t.markdown("compare.alone")
     if not found:
         return t.markdown("compare.nothing")
-    parts = []
-    for each in found:
-        values = (
-            f"**{letter}** {literal(phrase(each.name, value, t))}"
-            for letter, value in zip(LETTERS, each.values, strict=False)
-        )
-        parts.append(" · ".join(values))
-    what = reduce(lambda before, after: t("compare.also", before=before, after=after), parts)
+    what = " · ".join(f"**{letter}** {literal(name)}" for letter, name in zip(LETTERS, names(configs, t), strict=False))
     if same.is_causal:
         key = "compare.only_since" if same.until else "compare.only"
         return t.markdown(key, step=f"{same.until or 0:,}") + " " + what
@@ -213,7 +205,7 @@ def told(prepared: Prepared, t: Translate) -> str:
         lines.append(
             f"- **{letter}** {literal(name)}: "
             + t.markdown(
-                "compare.seeds.good" if reached else "compare.seeds.never",
+                f"compare.seeds.{'good' if reached else 'never'}",
                 steps=f"{RECORDED[run_id].recipe.steps:,}",
                 share=percent(seeds.share),
                 low=percent(min(seeds.shares)),
