@@ -131,11 +131,133 @@ def test_a_reload_finds_the_training_and_a_link_only_watches_it(visit):
     expect(guest.get_by_role("button", name="Train", exact=True)).to_be_visible()
 
 
-def test_a_model_that_learns_nothing_is_told_what_to_change(visit):
-    page = opened(visit, **TINY, factor="20", warmup="10")
+def test_a_model_that_learns_nothing_is_told_what_to_change_by_a_button(visit):
+    page = opened(visit, **TINY | {"steps": "100"}, factor="20", warmup="10")
     press(page, "Train")
     expect(page.get_by_role("button", name="Train", exact=True)).to_be_visible()
     expect(page.locator(".st-key-train_line")).to_contain_text("guessing gives")
+    page.locator(".st-key-train_remedy_factor button").click()
+    page.wait_for_url("**factor=0.5**")
+
+
+def test_what_is_typed_or_half_chosen_stays_while_the_page_learns_of_more_steps(visit):
+    page = begun(visit, **LONG)
+    text = page.locator(".st-key-type_text input")
+    bar = page.locator(".st-key-frame_state")
+    expect(bar).to_contain_text("your run")
+    text.fill("a b")  # and no Enter
+    before = bar.inner_text()
+    expect(bar).not_to_have_text(before)
+    assert text.input_value() == "a b"
+    press(page, "Stop")
+    expect(page.get_by_role("button", name="Train", exact=True)).to_be_visible()
+
+
+def test_looking_back_shows_that_step_in_every_picture_and_leads_back(visit):
+    page = begun(visit, **LONG)
+    expect(page.locator(".st-key-frame_state")).to_contain_text(re.compile("step [2-9]0 of"))
+    slider = page.locator('.st-key-pick_step input[type="range"]')
+    slider.focus()
+    slider.press("Home")
+    expect(page.locator(".st-key-train_line")).to_contain_text("You look back at step 0")
+    expect(page.locator(".st-key-train_samples")).to_contain_text("at step 0")
+    expect(page.locator(".grid-note")).to_contain_text("at step 0")
+    press(page, "Follow it again")
+    expect(page.locator(".st-key-train_line")).not_to_contain_text("You look back")
+    press(page, "Stop")
+    expect(page.get_by_role("button", name="Train", exact=True)).to_be_visible()
+
+
+def test_a_change_on_the_way_holds_from_the_next_step_on(visit):
+    page = begun(visit, **LONG)
+    press(page, "Pause")
+    expect(says(page)).to_contain_text("Paused at step")
+    page.locator(".st-key-train_change button").click()
+    box = page.get_by_role("combobox", name="Factor")
+    expect(box).to_have_value("0.5")
+    box.click()
+    page.get_by_role("option", name="0.1", exact=True).click()
+    expect(box).to_have_value("0.1")
+    page.keyboard.press("Escape")
+    before, step = last_rate(page), step_of(page)
+    press(page, "One step")
+    expect(says(page)).to_contain_text(f"Paused at step {step + 1:,} of")
+    page.wait_for_function(f"before => ({LAST_RATE})() < before / 3", arg=before)
+    press(page, "Stop")
+    expect(page.get_by_role("button", name="Train", exact=True)).to_be_visible()
+
+
+LAST_RATE = """() => {
+  const rates = document.querySelector(".plot-live .plot")._fullData.filter((trace) => trace.yaxis === "y3");
+  return [...rates.at(-1).y].at(-1);
+}"""
+
+
+def last_rate(page: Page) -> float:
+    """Return the last learning rate that is drawn."""
+    return float(page.evaluate(LAST_RATE))
+
+
+# --- The film --------------------------------------------------------------------------------------------------------
+
+
+def at(page: Page, place: str | re.Pattern[str]) -> None:
+    """Wait until the film shows the picture of a place among the recorded steps."""
+    expect(page.locator(".film")).to_have_attribute("data-place", place)
+
+
+def place(page: Page) -> int:
+    return int(page.locator(".film").get_attribute("data-place") or -1)
+
+
+def test_the_film_plays_without_the_server_and_takes_every_page_to_where_it_rests(visit):
+    page = visit("train", v="1", panel="film", step="0")
+    expect(page.locator(".film .grid")).to_be_visible()
+    assert place(page) == 0
+    sent: list[str] = []
+    page.on("websocket", lambda socket: sent.append(socket.url))
+    page.on("request", lambda request: sent.append(request.url))
+    page.get_by_role("button", name="Play", exact=True).click()
+    at(page, re.compile("[3-9]"))
+    assert sent == []
+    assert "step=0" in page.url
+    page.get_by_role("button", name="Pause", exact=True).click()
+    rests = place(page)
+    expect(page.locator(".film .frame.now")).to_have_attribute("data-place", str(rests))
+    page.wait_for_url(re.compile(r"step=(?!0)\d+"))
+    page.locator('[data-testid="stSidebarNavLink"]').filter(has_text="One head").click()
+    expect(page.get_by_role("heading", name="One head, step by step")).to_be_visible()
+    assert re.search(r"step=(?!0)\d+", page.url)
+
+
+def test_the_film_goes_by_keys_follows_the_bar_and_hands_on_its_head(visit):
+    page = visit("train", v="1", panel="film")
+    last = place(page)
+    page.locator(".film .reach").focus()
+    page.keyboard.press("ArrowLeft")
+    at(page, str(last - 1))
+    page.wait_for_url("**step=**")
+    slider = page.locator('.st-key-pick_step input[type="range"]')
+    slider.focus()
+    slider.press("Home")
+    at(page, "0")
+    page.locator(".film .grid").click(position={"x": 10, "y": 32})
+    page.wait_for_url("**where=encoder**")
+    expect(page.locator(".film .large")).to_contain_text("layer 0 · head 0")
+
+
+@pytest.mark.parametrize("size", ["laptop", "projector", "phone"])
+@pytest.mark.parametrize("panel", ["layers", "film", "patterns", "words"])
+def test_each_large_picture_fits_and_is_first_on_the_page(visit, panel, size):
+    page = visit("train", size=size, v="1", panel=panel, lang="zh")
+    box = page.locator(".film" if panel == "film" else ".plot-live").first.bounding_box()
+    window = page.viewport_size
+    assert box
+    assert window
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= window["width"]
+    if size == "laptop":
+        assert box["y"] < 260
 
 
 def test_the_step_slider_scrubs_the_curves_the_words_and_the_maps(visit):
