@@ -14,6 +14,7 @@ from playground.reading import Reading
 from playground.runs import RunStore
 from playground.subject import Subject
 from playground.ui.components.attention_grid import HeadMaps
+from playground.ui.components.cache_grid import KeptLayer
 from playground.ui.components.matrix import Block
 from playground.ui.components.writing import Choice
 from playground.ui.frame import PAGES
@@ -27,6 +28,7 @@ VIEWS = {
     "positions": "aspect",
     "all_heads": "heads",
     "decode": "decode",
+    "kv_cache": "cache",
 }
 
 # Computed from tensors of the pass by a measure, which has tests of its own.
@@ -44,6 +46,10 @@ DECLARED = {
     ("masks", "paint"): {"P(word written before)", "mask", "masked_scores", "weights", "z"},  # under the painted mask
     ("masks", "nowhere"): {"weights", "z"},
     ("all_heads", "off"): {"P(right word)", "weights"},  # without some heads
+    # What the cache holds, equal to the pass but for rounding (tests/test_caching.py), or an untrained copy's.
+    ("kv_cache", "grow"): {"k", "v"},
+    ("kv_cache", "heads"): {"k", "v"},
+    ("kv_cache", "window"): {"mask"},  # of the window
     ("blackboard", None): {"q", "k", "v", "raw_scores", "scores", "masked_scores", "weights", "z"},
 }
 
@@ -66,6 +72,7 @@ def drawn(monkeypatch) -> list[LabelledArray]:
 
     watch(Block, lambda block: [block.array])
     watch(HeadMaps, lambda maps: maps.layers)
+    watch(KeptLayer, lambda layer: [*layer.own, *(layer.cross or ())])
     watch(Choice, lambda choice: [choice.moment.probs])
     watch(Alignment, lambda alignment: [alignment.weights])
     return found

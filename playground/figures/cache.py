@@ -70,7 +70,7 @@ def panels(drawn: Sequence[Panel], theme: Theme, *, height: int = 400, is_narrow
         size = (1 - gap * (n - 1)) / n
         start = index * (size + gap)
         wide = [0.0, 1.0] if is_narrow else [start, start + size]
-        tall = [1 - start - size, 1 - start] if is_narrow else [0.0, 1.0]
+        tall = [max(0.0, 1 - start - size), 1 - start] if is_narrow else [0.0, 1.0]
         for course in panel.courses:
             if len(course.x) != len(course.y):
                 raise ValueError(f"{course.name} has {len(course.x)} places across, but {len(course.y)} upward")
@@ -88,7 +88,9 @@ def panels(drawn: Sequence[Panel], theme: Theme, *, height: int = 400, is_narrow
                     "hovertemplate": "%{y:.4~s}",
                 }
             )
-            last = (float(course.x[-1]), float(course.y[-1]))
+            # Not at the very end: what stands on the edge of a panel may be left out.
+            place = max(len(course.x) - 2, 0)
+            last = (float(course.x[place]), float(course.y[place]))
             logs = (not panel.words, panel.is_log)
             at = [float(np.log10(max(end, 1e-12))) if is_log else end for end, is_log in zip(last, logs, strict=True)]
             notes.append(
@@ -191,7 +193,7 @@ def bars(
             "marker": {
                 "color": colours[part] if len(names) > 1 else colours[1],
                 "line": {"width": [3 if bar.strong else 0 for bar in drawn], "color": theme.focus},
-                "pattern": {"shape": "/" if part else "", "fgcolor": theme.background, "size": 7, "solidity": 0.25},
+                "pattern": _hatched(theme) if part else {},
             },
             "hovertemplate": "%{x:.4~s}",
         }
@@ -353,3 +355,8 @@ def roofline(
 def _title(text: str, theme: Theme) -> Plain:
     """Return what stands beside an axis."""
     return {"text": literal(text), "font": {"size": theme.font_size, "color": theme.muted}, "standoff": 6}
+
+
+def _hatched(theme: Theme) -> Plain:
+    """Return a pattern that tells a part apart without colour."""
+    return {"shape": "/", "fgcolor": theme.background, "size": 7, "solidity": 0.25, "fillmode": "overlay"}

@@ -295,7 +295,7 @@ def _batch(state: Session, t: Translate) -> Shown:
                 WordCell(
                     word if real else "",
                     sub=str(where) if real else t("kv_cache.batch.padding"),
-                    value=0.18 if real else None,
+                    value=1.0 if real else 0.0,
                     said=(t("kv_cache.batch.cell", word=word, where=where) if real else t("kv_cache.batch.padded"),),
                 )
                 for word, real, where in zip(words, reals, wheres, strict=True)
