@@ -62,7 +62,8 @@ def _arithmetic(line: Line, t: Translate) -> None:
     if line.again is None:
         return
     st.code(f"{line.arithmetic} = {_digits(line.again)}", language=None, wrap_lines=True)
-    difference = f"{abs(line.again - line.value):.1e}"
+    apart = abs(line.again - line.value)
+    difference = f"{apart:.1e}" if apart else "0"
     st.caption(t.markdown("train.number.again", again=_digits(line.again), difference=difference))
 
 

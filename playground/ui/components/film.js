@@ -250,7 +250,7 @@ function drawTrack(view) {
     el("svg", { width, height: TRACK, viewBox: `0 0 ${width} ${TRACK}`, "aria-hidden": "true" }, [
       el("rect", { width, height: inside, fill: theme.surface, rx: 4 }),
       el("line", { x1: 0, x2: width, y1: level, y2: level, stroke: theme.text, "stroke-dasharray": "5 4" }),
-      el("text", { x: width - 6, y: level - 4, "text-anchor": "end", "font-size": size, fill: theme.text }, words.guessing),
+      el("text", { x: width - 6, y: level + size + 1, "text-anchor": "end", "font-size": size, fill: theme.text }, words.guessing),
       line(reel.loss, { stroke: theme.weights, "stroke-width": 2 }),
       line(reel.held_out, { stroke: theme.key, "stroke-width": 2, "stroke-dasharray": "2 3" }),
       steps.map((step) => el("circle", { cx: along(steps, step) * width, cy: inside, r: 2.5, fill: theme.muted })),
