@@ -42,6 +42,8 @@ FLOORS = (
         "playground/figures",
         frozenset({"numpy", "plotly", "playground.labelled", "playground.i18n", "playground.figures"}),
     ),
+    # The one process that has Ray in it: it stands between the engine and a cluster.
+    Floor("playground/training/bridge.py", frozenset({"ray", "models", "playground"}), SCREEN),
     Floor("playground", frozenset({"numpy", "torch", "safetensors", "models", "playground"}), SCREEN),
     Floor("models", frozenset({"torch", "models"})),
 )
