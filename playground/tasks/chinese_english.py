@@ -43,7 +43,7 @@ def segmented(text: str) -> list[str]:
 
 def spell(word: str) -> tuple[str, ...]:
     """Return the token that a word stands for: none for punctuation."""
-    return () if word in _MARKS else (word,)
+    return () if set(word) <= _MARKS else (word,)
 
 
 def detokenize(tokens: Sequence[str]) -> str:
@@ -65,7 +65,7 @@ def _by_chinese() -> dict[tuple[str, ...], Example]:
 def _also_going_on(example: Example) -> bool:
     """Say whether its Chinese is also what is going on: 在厨房里吃 is "eats" and "is eating", and here the latter."""
     for clause in english.read(example.src, LEXICON):
-        if clause.tense == "present" and english_chinese.translate(clause) == example:
+        if clause.tense == "present" and not clause.predicate and english_chinese.translate(clause) == example:
             other = english_chinese.translate(replace(clause, tense="progressive"))
             return other is not None and other.tgt == example.tgt
     return False

@@ -16,12 +16,10 @@ _CHARACTERS = frozenset([*FIGURES, *UNITS[1:], "两"])
 
 
 def said(number: int) -> list[Marked]:
-    """Return the characters of a number up to 99,999, each marked by the places of the digits that it says, the ones 0.
+    """Return the characters of a number from 1 to 99,999, each marked by the places of the digits that it says, the ones 0.
 
     Ten to nineteen begin with 十; two is 两 where a number begins with 千 or 万, else 二.
     """
-    if number == 0:
-        return [("零", ("0",))]
     text = str(number)
     characters: list[Marked] = []
     zeros: tuple[str, ...] = ()
@@ -48,7 +46,7 @@ def both_ways(src: Sequence[str]) -> Example | None:
     if number is None:
         number = _heard(tuple(src))
         return None if number is None else aligned(said(number), written(number))
-    return aligned(written(number), said(number)) if number <= _LARGEST else None
+    return aligned(written(number), said(number)) if 1 <= number <= _LARGEST else None
 
 
 def _heard(src: tuple[str, ...]) -> int | None:
@@ -63,7 +61,7 @@ def _heard(src: tuple[str, ...]) -> int | None:
         else:
             figure = 2 if character == "两" else FIGURES.index(character)
     number += figure
-    return number if number <= _LARGEST and tuple(character for character, _ in said(number)) == src else None
+    return number if 1 <= number <= _LARGEST and tuple(character for character, _ in said(number)) == src else None
 
 
 def _pairs() -> Iterator[Example]:

@@ -19,8 +19,8 @@ def number(tokens: Sequence[str]) -> int | None:
 
 
 def numbers(seed: int, most_digits: int, n: int) -> Iterator[int]:
-    """Give every number of up to three digits, then draw longer ones, each length as often; the same for a seed."""
-    yield from range(1_000)
+    """Give every number from 1 of up to three digits, then draw longer ones, each length as often; the same for a seed."""
+    yield from range(1, 1_000)
     draw = random.Random(seed).random
     for _ in range(n):
         length = 4 + int(draw() * (most_digits - 3))

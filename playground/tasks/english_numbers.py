@@ -19,13 +19,12 @@ _ROUND = "twenty thirty forty fifty sixty seventy eighty ninety"
 ONES = tuple(_SMALL.split())
 TENS = ("", "", *_ROUND.split())
 _WORDS = frozenset([*ONES, *TENS[2:], "hundred", "thousand"])
+_MARKS = frozenset("-,.;:?!‐–。、")
 _PARTS = re.compile(r"\d|[^\W\d_]+|[^\w\s]|_")
 
 
 def said(number: int) -> list[Marked]:
-    """Return the words of a number up to 99,999, each marked by the places of the digits that it says, the ones 0."""
-    if number == 0:
-        return [("zero", ("0",))]
+    """Return the words of a number from 1 to 99,999, each marked by the places of the digits that it says, the ones 0."""
     words: list[Marked] = []
     for above, rest in ((3, number // 1_000), (0, number % 1_000)):
         hundreds, below = divmod(rest, 100)
@@ -50,7 +49,7 @@ def both_ways(src: Sequence[str]) -> Example | None:
     if number is None:
         number = _heard(tuple(src))
         return None if number is None else aligned(said(number), written(number))
-    return aligned(written(number), said(number)) if number <= _LARGEST else None
+    return aligned(written(number), said(number)) if 1 <= number <= _LARGEST else None
 
 
 def written(number: int) -> list[Marked]:
@@ -74,7 +73,7 @@ def words(text: str) -> list[str]:
 
 def spell(word: str) -> tuple[str, ...]:
     """Return the token that a typed word stands for: none for the "and" that some say, and what parts a number."""
-    return () if word.lower() == "and" or word in "-,.‐–" else (word.lower(),)
+    return () if word.lower() == "and" or word in _MARKS else (word.lower(),)
 
 
 def _heard(src: tuple[str, ...]) -> int | None:
@@ -90,7 +89,7 @@ def _heard(src: tuple[str, ...]) -> int | None:
         else:
             group += ONES.index(word) if word in ONES else 10 * TENS.index(word)
     number = total + group
-    return number if number <= _LARGEST and tuple(word for word, _ in said(number)) == src else None
+    return number if 1 <= number <= _LARGEST and tuple(word for word, _ in said(number)) == src else None
 
 
 def _pairs() -> Iterator[Example]:

@@ -14,6 +14,7 @@ GOOD_ENOUGH = 0.99
 
 def _recordings() -> Mapping[str, RunConfig]:
     small = {"d_model": 32, "n_heads": 4, "d_ff": 128}
+    tiny = {"d_model": 32, "n_heads": 4, "d_ff": 64}
     return MappingProxyType(
         {
             "english-french": RunConfig(
@@ -23,6 +24,8 @@ def _recordings() -> Mapping[str, RunConfig]:
                 task="english-chinese", model=model_for("english-chinese"), recipe=Recipe(steps=800)
             ),
             "reverse": RunConfig(task="reverse", model=model_for("reverse", **small), recipe=Recipe(steps=1_200)),
+            "induction": RunConfig(task="induction", model=model_for("induction", **tiny), recipe=Recipe(steps=1_000)),
+            "masked": RunConfig(task="masked", model=model_for("masked", **tiny), recipe=Recipe(steps=800)),
         }
     )
 

@@ -10,6 +10,7 @@ from playground.tasks.own import MAX_BYTES, MOST_TEXT, Read, decoded, read_pairs
 from playground.tasks.times import conditions, times
 from playground.ui.session import Session
 
+LEARNT = 0.99  # share of held-out sentences from which on a task is learnt
 SHOWN = 6  # pairs or pieces of a text in the preview
 
 
@@ -41,7 +42,8 @@ def time_of(name: str, t: Translate) -> str:
     if learnt is None:
         return t.markdown("own_data.time_open")
     return t.markdown(
-        "own_data.time",
+        "own_data.time" if learnt.reached >= LEARNT else "own_data.time_short",
+        percent=f"{100 * learnt.reached:.0f} %",
         seconds=f"{learnt.seconds:.0f}",
         steps=f"{learnt.steps:,}",
         date=under.date,
