@@ -140,6 +140,7 @@ class Trainer:
         self.model.dropout.generator = self._dropout
         self._order = Order(self.task, np.random.default_rng(order))
         self._names = [name for name, _ in self.model.named_parameters()]
+        self._parameters = [*self.model.parameters()]
         by_name = dict(self.model.named_parameters())
         chosen = probes({name: tuple(each.shape) for name, each in by_name.items()})
         self._probes = [(by_name[each.name], each.place) for each in chosen]
@@ -249,12 +250,13 @@ class Trainer:
         batch = self._order.batch(recipe.batch_size)
         tgt_out = torch.from_numpy(batch.tgt_out).to(self._device)  # [batch, pos]
 
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         logits = self.model(*(torch.from_numpy(ids).to(self._device) for ids in batch.read))  # [batch, pos, vocab]
         loss = label_smoothed_loss(logits, tgt_out, self.config.model.pad_id, recipe.label_smoothing)
         self._optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        grads = [each.grad for each in self.model.parameters() if each.grad is not None]
+        grads = [each.grad for each in self._parameters if each.grad is not None]
         grad_norm = torch.nn.utils.get_total_norm(grads).item()
         nats = loss.item()
         if not (math.isfinite(nats) and math.isfinite(grad_norm)):
@@ -345,9 +347,9 @@ class Trainer:
 
     def _closely(self) -> Closer:
         """Update the weights, and measure the gradients and the updates of each part."""
-        parameters = [each.detach() for each in self.model.parameters()]
+        parameters = [each.detach() for each in self._parameters]
         before = [each.clone() for each in parameters]
-        grads = [torch.zeros_like(each) if each.grad is None else each.grad for each in self.model.parameters()]
+        grads = [torch.zeros_like(each) if each.grad is None else each.grad for each in self._parameters]
         self._optimizer.step()
         moved = torch._foreach_sub(parameters, before)
         lengths = [torch.stack(torch._foreach_norm(each)).cpu() for each in (grads, moved, before)]  # 3 × [parameter]

@@ -39,8 +39,8 @@ from playground.training.trainer import Diverged, Report, Trainer, sentences
 NICENESS = 10  # below the web process: a page that is clicked goes first
 SENTENCES = 64  # held-out sentences of an exact-match measurement
 # How often the model is looked at, seconds; and at most one part in so many of the time.
-PEEK_EVERY, MATCH_EVERY, SEND_EVERY = 0.45, 1.5, 0.1
-WATCH_SHARE = 8
+PEEK_EVERY, SAMPLES_EVERY, MATCH_EVERY, SEND_EVERY = 0.45, 0.9, 1.5, 0.1
+WATCH_SHARE = 40
 
 # Said of a run that goes on from weights which this machine's arithmetic did not make again.
 _DIFFERS = "training.hint.differs"
@@ -140,6 +140,31 @@ class Outlet(Protocol):
         """Send one message, or raise `BrokenPipeError` if the engine is gone."""
 
 
+class Looks:
+    """When the model is looked at in one way: so often, but never for more than a small share of the time.
+
+    Args:
+        every: Seconds between two looks.
+        at_once: Whether the first is due now.
+    """
+
+    def __init__(self, every: float, *, at_once: bool = True) -> None:
+        self._least = self._every = every
+        self._began = time.monotonic()
+        self._ended = float("-inf") if at_once else self._began
+
+    def are_due(self) -> bool:
+        """Whether it is time for the next."""
+        return time.monotonic() - self._ended >= self._every
+
+    def __enter__(self) -> None:
+        self._began = time.monotonic()
+
+    def __exit__(self, *exception: object) -> None:
+        self._ended = time.monotonic()
+        self._every = max(self._least, WATCH_SHARE * (self._ended - self._began))
+
+
 class Work:
     """One run, from its folder to its end.
 
@@ -158,9 +183,9 @@ class Work:
         self._rows: list[tuple[float, ...]] = []
         self._recorded = self._looked = 0
         self._waiting: list[Start | Command | Alter] = []  # commands that came while steps were made again
-        self._sent = self._peeked = float("-inf")
-        self._matched = time.monotonic()
-        self._peek_every, self._match_every = PEEK_EVERY, MATCH_EVERY
+        self._sent = float("-inf")
+        self._peeks, self._samples = Looks(PEEK_EVERY), Looks(SAMPLES_EVERY)
+        self._matches = Looks(MATCH_EVERY, at_once=False)
 
     def run(self) -> None:
         """Train, and say how it ended. Whatever goes wrong here ends this run only."""
@@ -302,20 +327,19 @@ class Work:
     def _watch(self, *, everything: bool = False) -> None:
         """Look at the model, if it is time to. A command that comes meanwhile is more important."""
         trainer = self._recording.trainer
-        now = time.monotonic()
         with suppress(_Interrupted):
-            if everything or now - self._peeked >= self._peek_every:
-                seen = Watched(trainer.step, peek=trainer.peek(), samples=trainer.samples(between=self._interrupted))
-                self._connection.send(seen)
-                self._peeked = time.monotonic()
-                self._peek_every = max(PEEK_EVERY, WATCH_SHARE * (self._peeked - now))
-            now = time.monotonic()
-            if everything or now - self._matched >= self._match_every:
-                share = trainer.evaluate(SENTENCES, between=self._interrupted)
-                self._recording.exact_match(share)
-                self._connection.send(Watched(trainer.step, exact_match=share))
-                self._matched = time.monotonic()
-                self._match_every = max(MATCH_EVERY, WATCH_SHARE * (self._matched - now))
+            if everything or self._peeks.are_due():
+                with self._peeks:
+                    self._connection.send(Watched(trainer.step, peek=trainer.peek()))
+            if everything or self._samples.are_due():
+                with self._samples:
+                    seen = trainer.samples(between=self._interrupted)
+                    self._connection.send(Watched(trainer.step, samples=seen))
+            if everything or self._matches.are_due():
+                with self._matches:
+                    share = trainer.evaluate(SENTENCES, between=self._interrupted)
+                    self._recording.exact_match(share)
+                    self._connection.send(Watched(trainer.step, exact_match=share))
 
     def _interrupted(self) -> None:
         if not self._inbox.empty():

@@ -21,9 +21,10 @@ import torch
 from torch import Tensor
 
 from playground.recipe import Change, Recipe, RunConfig, model_for
-from playground.runs import RunStore
+from playground.runs import Progress, RunStore, RunWriter
 from playground.training.messages import Changed, Measured, Start
 from playground.training.nursery import Nursery
+from playground.training.recording import Recording
 from playground.training.trainer import Trainer
 from tests.benchmarks import Measure
 
@@ -107,6 +108,7 @@ def kill_workers(store: RunStore, kills: int, *, seed: int, nursery: Nursery | N
         path = _judge(store, path, told, wanted, toll)
     if nursery is None:
         own.close()
+    _finish(store, path, wanted, toll)
     return toll
 
 
@@ -166,6 +168,7 @@ def kill_servers(store: RunStore, kills: int, *, seed: int) -> Toll:
             toll.kills += 1
             toll.silences += [] if when is None else [killed - when]
         path = _judge(store, path, told, wanted, toll)
+    _finish(store, path, wanted, toll)
     return toll
 
 
@@ -197,6 +200,16 @@ def _judge(store: RunStore, path: Path, told: int, wanted: dict[str, Tensor], to
     assert run.config == replace(CONFIG, recipe=run.config.recipe)
     toll.finished += 1
     return None
+
+
+def _finish(store: RunStore, path: Path | None, wanted: dict[str, Tensor], toll: Toll) -> None:
+    """Let the last run, which has been killed, come to its end in peace, and judge it."""
+    if path:
+        recording = Recording.continued(RunWriter(path))
+        for _ in recording.run():
+            pass
+        recording.end(Progress("finished", recording.trainer.step))
+        assert _judge(store, path, CONFIG.recipe.steps, wanted, toll) is None
 
 
 def _gone(pid: int) -> None:
