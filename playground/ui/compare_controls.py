@@ -11,7 +11,7 @@ from playground.comparing import LETTERS, MOST, changed, listed, offered, phrase
 from playground.head import PLACES
 from playground.i18n import Translate
 from playground.plan import SETTINGS
-from playground.prepared import MEASURES, OVER, PREPARED, Prepared
+from playground.prepared import MEASURES, OVER, PREPARED, RECORDED, Prepared, experiment_name
 from playground.recipe import RunConfig
 from playground.runs import Run, RunRefused, RunStore, can_fork
 from playground.training import shared_engine
@@ -35,10 +35,12 @@ class Choice:
     Attributes:
         runs: One to four runs.
         prepared: The prepared comparison that they are, if they are one.
+        step: The subject's step, if it is one of the runs; else each is looked at as it is at its end.
     """
 
     runs: tuple[Run, ...]
     prepared: Prepared | None
+    step: int | None
 
 
 def chosen(state: Session) -> Choice:
@@ -47,8 +49,8 @@ def chosen(state: Session) -> Choice:
     prepared = PREPARED.get(asked) if asked else next(iter(PREPARED.values()))
     runs = _opened(prepared.runs if prepared else asked.split(","))
     if not runs:
-        return Choice((state.run,), None)
-    return Choice(runs, prepared)
+        return Choice((state.run,), None, state.step)
+    return Choice(runs, prepared, state.step if state.run_id in {run.id for run in runs} else None)
 
 
 def pick_prepared(choice: Choice, state: Session, t: Translate) -> None:
@@ -109,8 +111,12 @@ def maps_of(choice: Choice, state: Session) -> tuple[str, tuple[int, int] | None
 
 def pick_runs(choice: Choice, state: Session, t: Translate) -> None:
     """Let the visitor choose the runs: the recordings, the own ones, and those that are compared already."""
-    titles = {run.id: run_title(state, t, run.id) for run in state.runs}
-    titles |= {run.id: titles.get(run.id) or called(run, t) for run in choice.runs}
+    titles: dict[str, str] = {}
+    for run in (*state.runs, *choice.runs):
+        if run.id not in titles:
+            title = called(run, state, t)
+            # A browser tells options apart by their words.
+            titles[run.id] = title if title not in titles.values() else f"{title} · {run.id[:8]}"
     key = "compare_runs"
     st.session_state[key] = [run.id for run in choice.runs]
     with st.popover(t("compare.runs"), icon=":material/checklist:", key="compare_runs_popover"):
@@ -125,8 +131,12 @@ def pick_runs(choice: Choice, state: Session, t: Translate) -> None:
         )
 
 
-def called(run: Run, t: Translate) -> str:
-    """Return what a run is called apart from others: its maker's words, else the task and what it departs in."""
+def called(run: Run, state: Session, t: Translate) -> str:
+    """Return what a run is called where one is chosen, whether the subject bar has it or not."""
+    if run.id in {each.id for each in state.runs}:
+        return run_title(state, t, run.id)
+    if run.id in RECORDED:
+        return t("compare.recorded", name=experiment_name(run.id, t))
     return run.title or t(f"tasks.{run.task}.title")
 
 

@@ -100,7 +100,9 @@ def show_comparison(choice: Choice, state: Session, t: Translate) -> None:
     @st.fragment(run_every=INTERVAL)
     def look() -> None:
         with st.container(key="compare_page", gap="xsmall"):
-            sides = _draw(Choice(tuple(RunStore().open(run.id) for run in choice.runs), choice.prepared), state, t)
+            sides = _draw(
+                Choice(tuple(RunStore().open(run.id) for run in choice.runs), choice.prepared, choice.step), state, t
+            )
         under_way = [side.run.id for side in sides if side.status]
         for run_id in under_way:
             shared_engine().keep_alive(run_id)
@@ -289,7 +291,7 @@ def _curves(sides: Sequence[Side], choice: Choice, state: Session, t: Translate)
     ]
     chances = {side.run.config.chance_loss for side in sides}
     theme = state.theme
-    at = None if state.run_id not in {run.id for run in choice.runs} else state.step
+    at = choice.step
     drawing = {"measure": measure, "over": over, "chance": min(chances) if len(chances) == 1 else None, "good": GOOD}
     drawing["at"] = None if at == max(run.config.recipe.steps for run in choice.runs) else at
     show(
@@ -347,7 +349,7 @@ def _subject(run: Run, choice: Choice, state: Session) -> Subject:
     """
     if not run.steps:
         raise ValueError(f"{run.id} has no recorded step yet")
-    wanted = state.step if state.run_id in {each.id for each in choice.runs} else run.steps[-1]
+    wanted = run.steps[-1] if choice.step is None else choice.step
     step = min(run.steps, key=lambda each: abs(each - wanted))
     task = run.config.data
     is_same = task.name == state.task.name and task.src_words == state.task.src_words

@@ -17,7 +17,7 @@ def test_an_experiment_is_one_click_away_and_stands_in_the_link(visit):
     page = visit("compare", v="1")
     drawn(page)
     expect(page.locator(".st-key-compare_line")).to_contain_text("no positions")
-    page.get_by_role("button", name="No causal mask").click()
+    page.locator(".st-key-compare_prepared").get_by_text("No causal mask").click()
     expect(page).to_have_url(re.compile("compare=causal"))
     expect(page.locator(".st-key-compare_line")).to_contain_text("Only this differs: A causal mask · B no causal mask")
     expect(page.locator(".st-key-compare_run_1")).to_contain_text("never")
