@@ -12,7 +12,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -128,7 +128,7 @@ def visit(browser: Browser) -> Iterator[Page]:
 
 
 @contextmanager
-def server() -> Iterator[tuple[str, float]]:
+def server(environment: Mapping[str, str] | None = None) -> Iterator[tuple[str, float]]:
     """Start the app on a free port and yield its address once it answers, with the moment of the start."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -140,7 +140,7 @@ def server() -> Iterator[tuple[str, float]]:
         process = subprocess.Popen(
             [sys.executable, "-m", "streamlit", "run", "app.py", *options],
             cwd=ROOT,
-            env={**os.environ, "PLAYGROUND_RUNS": runs},
+            env={**os.environ, "PLAYGROUND_RUNS": runs, **(environment or {})},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
