@@ -46,6 +46,7 @@ TEXTS = (
     "decoder.1.cross.2",
     "encoder.0.self.0,decoder.12.self.127",
     "1,-2,30,0",
+    "32,32,8,128,8030",
     "decoder.0.self:3-0-1f",
 )
 
