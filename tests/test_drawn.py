@@ -50,6 +50,7 @@ DECLARED = {
     ("kv_cache", "grow"): {"k", "v"},
     ("kv_cache", "heads"): {"k", "v"},
     ("kv_cache", "window"): {"mask"},  # of the window
+    ("compare", None): {"weights"},  # of the compared models, over the right translation, and their difference
     ("blackboard", None): {"q", "k", "v", "raw_scores", "scores", "masked_scores", "weights", "z"},
 }
 
