@@ -1,7 +1,7 @@
 """Writing token by token: against Hugging Face transformers, and with a cache against without one. One thread.
 
-The decoder has GPT-2's parts at a tiny size, in both libraries the same shapes, with weights drawn by chance: nothing is
-fetched. Both write the same number of tokens greedily, in turns, in one process.
+The decoder has GPT-2's parts at a tiny size, in both libraries the same shapes, with weights drawn by chance: nothing
+is fetched. Both write the same number of tokens greedily, in turns, in one process.
 """
 
 from __future__ import annotations
