@@ -16,7 +16,7 @@ _CHARACTERS = frozenset([*FIGURES, *UNITS[1:], "两"])
 
 
 def said(number: int) -> list[Marked]:
-    """Return the characters of a number from 1 to 99,999, each marked by the places of the digits that it says, the ones 0.
+    """Return the characters of a number from 1 to 99,999, each marked by the places of its digits, the ones 0.
 
     Ten to nineteen begin with 十; two is 两 where a number begins with 千 or 万, else 二.
     """

@@ -19,7 +19,7 @@ def number(tokens: Sequence[str]) -> int | None:
 
 
 def numbers(seed: int, most_digits: int, n: int) -> Iterator[int]:
-    """Give every number from 1 of up to three digits, then draw longer ones, each length as often; the same for a seed."""
+    """Give every number from 1 of up to three digits, then draw longer ones, all lengths alike; the same for a seed."""
     yield from range(1, 1_000)
     draw = random.Random(seed).random
     for _ in range(n):

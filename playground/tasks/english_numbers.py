@@ -24,7 +24,7 @@ _PARTS = re.compile(r"\d|[^\W\d_]+|[^\w\s]|_")
 
 
 def said(number: int) -> list[Marked]:
-    """Return the words of a number from 1 to 99,999, each marked by the places of the digits that it says, the ones 0."""
+    """Return the words of a number from 1 to 99,999, each marked by the places of its digits, the ones 0."""
     words: list[Marked] = []
     for above, rest in ((3, number // 1_000), (0, number % 1_000)):
         hundreds, below = divmod(rest, 100)

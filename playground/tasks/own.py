@@ -284,8 +284,7 @@ def _visible(text: str) -> tuple[str, int]:
 
 def _rows(text: str) -> list[tuple[int, list[str]]]:
     """Return the rows that are not empty, each with its number from 1."""
-    head = text[:10_000]
-    comma = max(("\t", ";", ",", "，"), key=lambda sign: sum(line.count(sign) == 1 for line in head.split("\n")))
+    comma = max(("\t", ";", ",", "，"), key=lambda sign: _pairs_by(sign, text[:10_000]))
     found = []
     try:
         for number, row in enumerate(csv.reader(io.StringIO(text), delimiter=comma), start=1):
@@ -298,6 +297,14 @@ def _rows(text: str) -> list[tuple[int, list[str]]]:
     except csv.Error as error:
         raise DataRefused("own_data.refused.table") from error
     return found
+
+
+def _pairs_by(sign: str, text: str) -> int:
+    """Return how many rows have two columns if `sign` parts them."""
+    try:
+        return sum(len(row) == 2 for row in csv.reader(io.StringIO(text), delimiter=sign))
+    except csv.Error:
+        return 0
 
 
 def _unit(cells: Sequence[str]) -> Unit:

@@ -62,6 +62,25 @@ HOSTILE = [
 
 TRANSLATIONS = ("english-french", "english-chinese")
 
+# There are so many numerals up to 3,999, and so many names, and no more.
+FEW = {"roman": (3_999, 300), "names": (900, 60)}
+# A Roman numeral may have 15 letters, a pattern goes on, a name is not translated.
+LONG = {"roman": 15, "induction": 16, "chinese-english": 14}
+# Where signs are digits, marks or Chinese, some of what is hostile elsewhere is a word.
+KNOWN = (("chinese-english", "猫"), ("masked", "_cat_"))
+READ_BY_SIGN = (
+    "copy",
+    "reverse",
+    "sort",
+    "addition",
+    "roman",
+    "dates",
+    "chinese-numbers",
+    "induction",
+    "names",
+    "masked",
+)
+
 
 @pytest.fixture(params=TASKS)
 def task(request: pytest.FixtureRequest) -> Task:
@@ -69,12 +88,13 @@ def task(request: pytest.FixtureRequest) -> Task:
 
 
 def test_there_are_enough_sentences(task: Task) -> None:
-    assert len(task.train) + len(task.heldout) >= 5_000
-    assert len(task.heldout) >= 500
+    least, heldout = FEW.get(task.name, (5_000, 500))
+    assert len(task.train) + len(task.heldout) >= least
+    assert len(task.heldout) >= heldout
 
 
 def test_no_sentence_stands_there_twice_or_on_both_sides(task: Task) -> None:
-    train, heldout = ({example.src for example in part} for part in (task.train, task.heldout))
+    train, heldout = ({_whole(example, task) for example in part} for part in (task.train, task.heldout))
     assert len(train) == len(task.train)
     assert len(heldout) == len(task.heldout)
     assert not train & heldout
@@ -96,18 +116,20 @@ def test_alignments_point_into_both_sentences(task: Task) -> None:
 
 def test_sentences_fit_and_are_short_enough_to_read(task: Task) -> None:
     for example in (*task.train, *task.heldout):
-        assert max(len(example.src), len(example.tgt)) + 2 <= task.max_len
-        assert len(example.tgt) <= 12
+        together = task.architecture == "decoder-only"
+        longest = len(example.src) + len(example.tgt) if together else max(len(example.src), len(example.tgt))
+        assert longest + 2 <= task.max_len
+        assert len(example.tgt) <= LONG.get(task.name, 12)
 
 
 def test_the_grammar_translates_its_own_sentences_the_same_way(task: Task) -> None:
     for example in (*task.train, *task.heldout):
-        assert task.reference(example.src) == example
+        assert task.reference(example.src) == (None if task.whole else example)
 
 
 def test_text_and_tokens_are_two_ways_to_write_one_sentence(task: Task) -> None:
     for example in task.heldout:
-        assert task.tokenize(" ".join(example.src)) == example.src
+        assert task.tokenize(" ".join(example.src)) == task.tokenize(task.join(example.src)) == example.src
         assert task.vocabulary.decode(task.vocabulary.encode(example.tgt)) == example.tgt
 
 
@@ -120,8 +142,9 @@ def test_examples_are_held_out_and_in_the_language(task: Task) -> None:
     heldout = {example.src for example in task.heldout}
     assert len(task.examples) == 8
     for text in task.examples:
-        assert task.tokenize(text) in heldout
-        assert not task.trained_on(task.tokenize(text))
+        # Of what may go on in several ways a beginning is offered.
+        assert task.whole or task.tokenize(text) in heldout
+        assert task.whole or not task.trained_on(task.tokenize(text))
     assert task.trained_on(task.train[0].src)
 
 
@@ -189,6 +212,8 @@ def test_ids_outside_the_vocabulary_are_refused() -> None:
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("name", TASKS)
 def test_hostile_words_are_refused_by_name_in_every_language(name: str, text: str) -> None:
+    if (name, text) in KNOWN:
+        pytest.skip("a word of this task")
     with pytest.raises(TextRefused) as refused:
         TASKS[name].tokenize(text)
     refusal = refused.value
@@ -210,9 +235,17 @@ def test_a_hostile_word_among_known_ones_is_the_one_named(name: str, text: str) 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\t", "...", "?!", "　", "。", "-" * 0])
 def test_a_text_without_a_word_is_empty(task: Task, text: str) -> None:
-    if not (task.name not in TRANSLATIONS and text == "?!"):
-        with pytest.raises(EmptyText):
-            task.tokenize(text)
+    try:
+        tokens = task.tokenize(text)
+    except EmptyText:
+        return
+    except UnknownWord:
+        tokens = ()
+    if not tokens:
+        assert task.name in READ_BY_SIGN
+        return
+    # A full stop stands in dates, and a question mark for a hidden word.
+    assert task.name in ("dates", "masked") and tokens
 
 
 def test_ten_thousand_words_are_too_long(task: Task) -> None:
@@ -308,3 +341,7 @@ def _src(example: Example) -> tuple[str, ...]:
 
 def _tgt(example: Example) -> tuple[str, ...]:
     return example.tgt
+
+
+def _whole(example: Example, task: Task) -> tuple[str, ...]:
+    return (*example.src, *example.tgt) if task.whole else example.src
