@@ -47,6 +47,7 @@ TEXTS = (
     "encoder.0.self.0,decoder.12.self.127",
     "1,-2,30,0",
     "32,32,8,128,8030",
+    "1-2",
     "decoder.0.self:3-0-1f",
 )
 
