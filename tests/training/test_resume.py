@@ -1,4 +1,4 @@
-"""Runs in the engine's hands: paused, stopped, killed and resumed, forked, changed; the weights are as they would be."""
+"""Runs in the engine's hands: paused, stopped, killed and resumed, forked, changed; weights are as they would be."""
 
 from __future__ import annotations
 
