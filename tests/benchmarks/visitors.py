@@ -93,7 +93,7 @@ class Visitor:
         self._socket = connect(
             socket, subprotocols=["streamlit"], additional_headers=headers, max_size=None, compression=None
         )
-        self._page, self._query = "", ""
+        self._page, self.query = "", ""
         self.buttons: dict[str, str] = {}  # id by key
         self.fragments: dict[str, float] = {}  # seconds between two asks, by id
 
@@ -105,7 +105,7 @@ class Visitor:
 
     def open(self, page: str, query: str = "v=1") -> float:
         """Go to a page, as by its name in the menu; return the seconds until it is whole."""
-        self._page, self._query = page, query
+        self._page, self.query = page, query
         self.fragments.clear()
         return self._run()
 
@@ -124,7 +124,7 @@ class Visitor:
     def _run(self, *, button: str = "", fragment: str = "") -> float:
         message = BackMsg()
         script = message.rerun_script
-        script.page_name, script.query_string = self._page, self._query
+        script.page_name, script.query_string = self._page, self.query
         script.context_info.locale = "en-GB"
         if fragment:
             script.fragment_id, script.is_auto_rerun = fragment, True
@@ -154,7 +154,7 @@ class Visitor:
             elif kind == "auto_rerun":
                 self.fragments[message.auto_rerun.fragment_id] = message.auto_rerun.interval
             elif kind == "page_info_changed":
-                self._query = message.page_info_changed.query_string
+                self.query = message.page_info_changed.query_string
             elif kind == "script_finished":
                 status = message.script_finished
                 if status == ForwardMsg.FINISHED_SUCCESSFULLY or (
@@ -200,8 +200,11 @@ def _come_and_go(address: str) -> None:
     with Visitor(address) as visitor:
         visitor.open("train", LONG)
         visitor.click("train_start")
-        until = time.monotonic() + TRAINED
-        while time.monotonic() < until:
+        begun = time.monotonic()
+        # The page takes the run into its address when the first weights are recorded.
+        while "run=" not in visitor.query or time.monotonic() < begun + TRAINED:
+            if time.monotonic() > begun + PATIENCE:
+                raise TimeoutError(f"no training began in {PATIENCE} s")
             visitor.ask()
             time.sleep(0.5)
 
