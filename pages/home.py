@@ -62,6 +62,8 @@ with words:
             t.markdown("home.caution"),
         )
         st.caption(" ".join(said))
+    else:
+        st.markdown(t.markdown(f"tasks.{subject.task.name}.attention"))
 
 if crosses and not state.present:
     depth = descend(state, t, of_head(Head(state.reading, "cross", layer, head)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from playground.labelled import LabelledArray
 from playground.subject import Subject
+from playground.tasks import HIDDEN
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +72,14 @@ def turning_word(subject: Subject) -> int:
     """Return the position that writes the first target word for which the order turns back in the source.
 
     In "le chat noir", "noir" comes after "chat", but "black" before "cat". Without such a word, or without a gold
-    alignment, the middle one. Positions count what the last stack reads.
+    alignment, the middle one. Positions count what the last stack reads. A decoder alone writes its first word where its
+    beginning ends, and an encoder alone is asked for the first word that is hidden.
     """
     last = len(subject.reading.tgt or subject.reading.src) - 1
+    if subject.task.architecture == "decoder-only":
+        return min(len(subject.src), last)
+    if HIDDEN in subject.src:
+        return subject.src.index(HIDDEN)
     if subject.example is not None:
         reached = -1
         first: dict[int, int] = {}
