@@ -43,7 +43,9 @@ elif depth == "story":
     with counts:
         weights = layer_weights(state.subject.model, stack)
         st.markdown(t.markdown("layer.wide", d_model=config.d_model, d_ff=config.d_ff, **weights))
-        if config.activation == "relu":
+        if config.n_experts > 1:
+            st.markdown(t.markdown("layer.experts", n=config.n_experts, k=config.n_active))
+        elif config.activation == "relu":
             share = share_above_zero(state.reading[f"{stack}.{index}.ffn.hidden"])
             st.markdown(t.markdown("layer.active", share=f"{share:.0%}", d_ff=config.d_ff))
-    note(attempt, t("layer.try.heading"), t.markdown("layer.try.text"))
+    note(attempt, t("layer.try.heading"), t.markdown(f"layer.try.{'text' if config.n_experts == 1 else 'experts'}"))

@@ -335,7 +335,8 @@ class _Draft:
                 "d_ff": config.d_ff,
                 "activation": config.activation,
             }
-            self.stand(name, "feed_forward", form.feed_forward, gap, f"{tensor}.hidden", "layer", True, sizes=sizes)
+            inside = f"{tensor}.{'hidden' if config.n_experts == 1 else 'router'}"
+            self.stand(name, "feed_forward", form.feed_forward, gap, inside, "layer", True, sizes=sizes)
         else:
             self.attention(name, f"{tensor}.weights")
         if not config.residual:

@@ -822,7 +822,7 @@ def _share(one: Path, other: Path, name: str) -> None:
         raise RunRefused("training.refused.no_file", file=(one / name).name)
     try:
         os.link(one / name, other / name, follow_symlinks=False)
-    except (OSError, NotImplementedError):  # another disk, or one that has no links
+    except (OSError, RuntimeError):  # another disk, or one that has no links
         shutil.copyfile(one / name, other / name, follow_symlinks=False)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from playground.decoding import Way, beginning
+from playground.runs import Run
+from playground.schedule import Setting
 from playground.subject import Subject
 from playground.variant import Variant
 
@@ -111,4 +113,59 @@ def decoding(subject: Subject, way: Way) -> str:
             "    p = step.logits.softmax(dim=-1)[0, step.token[0]]",
             '    print(f"{word}  {p:.3f}")',
         ]
+    return "\n".join(lines) + "\n"
+
+
+def of_rate(run: Run, step: int, setting: Setting, *, is_logged: bool) -> str:
+    """Return a program that prints the learning rate of an update: by the model's code, by hand, and as it was logged.
+
+    Args:
+        run: The run whose log is read.
+        step: Number of the update.
+        setting: What the rate depends on.
+        is_logged: Whether the setting is the run's own, so that its log has the same number.
+    """
+    lines = [
+        "from models import noam_rate",
+        "",
+        f"step, d_model, warmup, factor = {step}, {setting.d_model}, {setting.warmup}, {setting.factor:g}",
+        "print(noam_rate(step, d_model=d_model, warmup=warmup, factor=factor))",
+        "print(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))",
+    ]
+    if is_logged:
+        lines += [
+            "",
+            "from playground.runs import RunStore",
+            "",
+            f"run = RunStore().open({run.id!r})",
+            f'print(run.metrics["learning_rate"][{step - 1}])',
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def of_adam(run: Run, step: int, probe: int) -> str:
+    """Return a program that prints a step of Adam: by the project's code, and by hand from the run's gradients.
+
+    Args:
+        run: The run whose gradients are read.
+        step: Number of the update.
+        probe: Number of the weight, of `playground.probes`.
+    """
+    recipe = run.config.recipe
+    lines = [
+        "from playground.adam import adam",
+        "from playground.runs import RunStore",
+        "",
+        f"run, step = RunStore().open({run.id!r}), {step}",
+        f'gradients, rates = run.gradients[:step, {probe}], run.metrics["learning_rate"][:step]',
+        f"b1, b2, eps = {recipe.beta1:g}, {recipe.beta2:g}, {recipe.eps:g}",
+        "print(adam(gradients, rates, beta1=b1, beta2=b2, eps=eps).step[-1])",
+        "",
+        "m = v = 0.0",
+        "for g in gradients:",
+        "    m = b1 * m + (1 - b1) * g",
+        "    v = b2 * v + (1 - b2) * g**2",
+        "m_hat, v_hat = m / (1 - b1**step), v / (1 - b2**step)",
+        "print(-rates[-1] * m_hat / (v_hat**0.5 + eps))",
+    ]
     return "\n".join(lines) + "\n"

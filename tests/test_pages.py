@@ -44,6 +44,7 @@ CONFIGS = {
     "learned": {"positions": "learned", "activation": "gelu_tanh"},
     "alibi": {"positions": "alibi", "n_kv_heads": 2},
     "open": {"causal": False, "residual": False},
+    "experts": {"n_experts": 4, "n_active": 2, "window": 3},
 }
 
 

@@ -14,6 +14,7 @@ from playground.i18n import Translate
 from playground.probes import Probe, probes
 from playground.runs import Run, weight_shapes
 from playground.schedule import logged, own_setting
+from playground.snippets import of_adam, of_rate
 from playground.ui.learning_rate_controls import (
     chosen_others,
     chosen_probe,
@@ -204,50 +205,14 @@ def _table(step: int, rows: list[tuple[str, str, str]], t: Translate) -> str:
 
 def program(view: str, state: Session) -> str:
     """Return short Python that prints a number of the picture, and once more by hand."""
-    run, recipe = state.run, state.run.config.recipe
+    run = state.run
     if view == "rate":
         now = chosen_setting(state)
         step = min(max(1, state.step), now.steps)
-        logged_too = [
-            "",
-            "from playground.runs import RunStore",
-            "",
-            f"run = RunStore().open({run.id!r})",
-            f'print(run.metrics["learning_rate"][{step - 1}])',
-        ]
         own = now == own_setting(run.config) and step <= len(run.metrics["step"])
-        return "\n".join(
-            [
-                "from models import noam_rate",
-                "",
-                f"step, d_model, warmup, factor = {step}, {now.d_model}, {now.warmup}, {now.factor:g}",
-                "print(noam_rate(step, d_model=d_model, warmup=warmup, factor=factor))",
-                "print(factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5))",
-                *(logged_too if own and recipe.schedule == "noam" else []),
-                "",
-            ]
-        )
-    number = chosen_probe(state, probe_names(run))
+        return of_rate(run, step, now, is_logged=own and run.config.recipe.schedule == "noam")
     step = min(max(1, state.step), max(1, len(run.gradients)))
-    return "\n".join(
-        [
-            "from playground.adam import adam",
-            "from playground.runs import RunStore",
-            "",
-            f"run, step = RunStore().open({run.id!r}), {step}",
-            f'gradients, rates = run.gradients[:step, {number}], run.metrics["learning_rate"][:step]',
-            f"b1, b2, eps = {recipe.beta1:g}, {recipe.beta2:g}, {recipe.eps:g}",
-            "print(adam(gradients, rates, beta1=b1, beta2=b2, eps=eps).step[-1])",
-            "",
-            "m = v = 0.0",
-            "for g in gradients:",
-            "    m = b1 * m + (1 - b1) * g",
-            "    v = b2 * v + (1 - b2) * g**2",
-            "m_hat, v_hat = m / (1 - b1**step), v / (1 - b2**step)",
-            "print(-rates[-1] * m_hat / (v_hat**0.5 + eps))",
-            "",
-        ]
-    )
+    return of_adam(run, step, chosen_probe(state, probe_names(run)))
 
 
 def probe_names(run: Run) -> tuple[str, ...]:

@@ -163,14 +163,17 @@ def output(reading: Reading, config: ModelConfig, t: Translate) -> list[Block]:
 
 
 def entrance(blocks: Sequence[Block], part: object) -> str:
-    """Return the id of the block that a door leads to: what a sublayer leaves, or the hidden units of the network.
+    """Return the id of the block that a door leads to: what a sublayer leaves, or what is inside the network.
+
+    That is its hidden units, or, where there are several networks, the router that chooses among them.
 
     Args:
         blocks: Those of `layer`.
         part: A sublayer, or anything else for the network.
     """
+    there = {block.id for block in blocks}
     wanted = dict(SUBLAYERS[:-1]).get(str(part), "hidden")
-    return wanted if wanted in {block.id for block in blocks} else "hidden"
+    return wanted if wanted in there else "hidden" if "hidden" in there else "router"
 
 
 def laws(config: ModelConfig) -> list[str]:
@@ -269,7 +272,21 @@ class _Layer:
             )
         short = {"self_attn": "SelfAttn", "cross_attn": "CrossAttn", "ffn": "FFN"}[part]
         operand = Operand(source)
-        if part == "ffn":
+        is_mixed = part == "ffn" and self.config.n_experts > 1
+        if is_mixed:
+            self.add(
+                "router",
+                self["ffn.router"],
+                "plain",
+                Operand(source, row="row"),
+                symbol="g",
+                formula="softmax({residual:x} W_router)",
+                via="× W_router",
+                words="router",
+                stage=stage,
+            )
+            operand, law = Operand("router", row="row"), "Σ g_e FFN_e({residual:x})"
+        elif part == "ffn":
             b1, b2 = (" + b_1", " + b_2") if self.config.ffn_bias else ("", "")
             self.add(
                 "hidden",
@@ -290,9 +307,9 @@ class _Layer:
             self[f"{part}.out"],
             "value" if part != "ffn" else "plain",
             operand,
-            symbol=short if part != "ffn" else "W_2",
+            symbol=short if part != "ffn" or is_mixed else "W_2",
             formula=law,
-            via="× W_2" if part == "ffn" else short,
+            via="× W_2" if part == "ffn" and not is_mixed else short,
             words=f"{part}_out",
             stage=stage,
         )
