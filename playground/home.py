@@ -72,8 +72,8 @@ def turning_word(subject: Subject) -> int:
     """Return the position that writes the first target word for which the order turns back in the source.
 
     In "le chat noir", "noir" comes after "chat", but "black" before "cat". Without such a word, or without a gold
-    alignment, the middle one. Positions count what the last stack reads. A decoder alone writes its first word where its
-    beginning ends, and an encoder alone is asked for the first word that is hidden.
+    alignment, the middle one. Positions count what the last stack reads. A decoder alone writes its first word where
+    its beginning ends, and an encoder alone is asked for the first word that is hidden.
     """
     last = len(subject.reading.tgt or subject.reading.src) - 1
     if subject.task.architecture == "decoder-only":
