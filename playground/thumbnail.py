@@ -15,7 +15,7 @@ from playground.labelled import LabelledArray
 
 # Steps of a byte: 0 … TOP stands for 0 … 1 in weights, for −limit … +limit in signed numbers, whose 0 is in the middle.
 TOP = 250
-HIDDEN = {"padding": 254, "causal": 255}
+HIDDEN = {"window": 253, "padding": 254, "causal": 255}
 
 # The most that is drawn; what is longer is pooled.
 PANELS, ROWS, COLUMNS = 16, 32, 128

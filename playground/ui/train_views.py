@@ -135,7 +135,8 @@ def reels(shown: Film, t: Translate) -> tuple[film_component.Reel, ...]:
             layers.append(shown.maps[full])
         if layers:
             allowed = shown.allowed[name.format(0)]
-            hidden = None if allowed.all() else np.where(allowed, "", "causal")
+            later = np.triu(np.ones(allowed.shape, dtype=bool), k=1)
+            hidden = None if allowed.all() else np.where(allowed, "", np.where(later, "causal", "window"))
             title = t(f"train.maps.{where}")
             found.append(film_component.Reel(where, title, tuple(layers), query, key, hidden))
     return tuple(found)

@@ -2,7 +2,7 @@
 // tensors of one pass. Layers, words and previews are chosen here; only an opened door goes back to Python.
 
 const TOP = 250; // steps of a byte, as in playground/thumbnail.py
-const HATCHED = { 254: "padding", 255: "causal" };
+const HATCHED = { 253: "window", 254: "padding", 255: "causal" };
 const NARROW_BELOW = 560; // pixels of room
 const LEAST_TYPE = { hall: 14, desk: 12 }; // pixels on the screen
 
@@ -148,6 +148,7 @@ function build(view) {
     ),
     hatch("hatch-causal", "causal", theme),
     hatch("hatch-padding", "padding", theme),
+    hatch("hatch-window", "window", theme),
   ]);
   view.arrows = plan.arrows.map((arrow) => drawArrow(arrow, theme, type));
   const towers = plan.towers.map((tower) => drawTower(view, tower, type));

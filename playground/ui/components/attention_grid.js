@@ -101,7 +101,7 @@ export function neighbour(spots, from, key) {
   return best;
 }
 
-const REASON = { c: "causal", p: "padding" };
+const REASON = { c: "causal", p: "padding", w: "window" };
 
 /** Why a cell is hidden, "causal" or "padding"; "" for one that counts. */
 export function reasonOf(group, row, col) {
@@ -310,7 +310,7 @@ function head(view) {
   view.headOf = key;
   const colours = weightsScale(theme);
   const stops = [0, 0.25, 0.5, 0.75, 1].map((t) => colours(t)).join(",");
-  const kinds = ["causal", "padding"].filter((kind) => grid.groups.some((group) => group.hidden?.includes(kind[0])));
+  const kinds = Object.values(REASON).filter((kind) => grid.groups.some((group) => group.hidden?.includes(kind[0])));
   legend.replaceChildren(
     html("span", { class: "range" }, [
       ...["0", html("i", { style: `background:linear-gradient(90deg,${stops})` }), ...(grid.own_range ? [words.range_own] : ["1", words.range])].map((part) => html("span", {}, part)),
@@ -435,7 +435,7 @@ function drawMap(ink, grid, map, spot, density, patterns) {
 }
 
 function hatches(ink, theme) {
-  const pattern = (falls) => {
+  const pattern = (falls, stands = false) => {
     const tile = html("canvas", { width: 6, height: 6 });
     const brush = tile.getContext("2d");
     brush.fillStyle = theme.surface;
@@ -443,13 +443,13 @@ function hatches(ink, theme) {
     brush.strokeStyle = theme.hidden;
     brush.lineWidth = 0.9;
     for (const shift of [-6, 0, 6]) {
-      brush.moveTo(shift, falls ? 0 : 6);
-      brush.lineTo(shift + 6, falls ? 6 : 0);
+      brush.moveTo(shift + (stands ? 9 : 0), falls ? 0 : 6);
+      brush.lineTo(shift + (stands ? 9 : 6), falls ? 6 : 0);
     }
     brush.stroke();
     return ink.createPattern(tile, "repeat");
   };
-  return { c: pattern(false), p: pattern(true) };
+  return { c: pattern(false), p: pattern(true), w: pattern(false, true) };
 }
 
 function cellBox(spot, rows, cols, row, col) {

@@ -26,7 +26,7 @@ _MOUNT = register("attention_grid")
 MOST_EXACT = 40_000  # weights: 160 kB twice a second
 MOST_CELLS = 4_000_000
 
-REASONS = {"": ".", "causal": "c", "padding": "p"}
+REASONS = {"": ".", "causal": "c", "padding": "p", "window": "w"}
 WORDS = (
     *("tile", "tile_short", "short_says", "weight", "range", "range_own", "top", "rounded"),
     *("keys", "closes", "picks", "off"),

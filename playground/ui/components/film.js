@@ -3,7 +3,7 @@
 
 const FRAME = 420; // ms a picture
 const TRACK = 84; // px
-const REASON = { c: "causal", p: "padding" };
+const REASON = { c: "causal", p: "padding", w: "window" };
 
 // ── What does not need a browser ─────────────────────────────────────────────────────────────────────────────────
 
@@ -454,7 +454,7 @@ function drawLarge(view) {
     large.replaceChildren(
       html("b", {}, nameOf(reel, map)),
       el("svg", { width, height, viewBox: `0 0 ${width} ${height}`, "aria-hidden": "true" }, [
-        el("defs", {}, ["causal", "padding"].map((kind) => hatch(`film-${kind}`, kind, theme))),
+        el("defs", {}, Object.values(REASON).map((kind) => hatch(`film-${kind}`, kind, theme))),
         el("rect", { x: left - 1, y: top - 1, width: cols.length * cell + 1, height: rows.length * cell + 1, fill: theme.line }),
         nodes,
       ]),
@@ -519,5 +519,5 @@ function stripSvg(view) {
     nodes.push(el("rect", { x: x - 0.5, y: y - 0.5, width: w + 1, height: h + 1, fill: "none", stroke: theme.line }));
   });
   const [width, height] = [32 + perRow * (w + 12), 62 + Math.ceil(steps.length / perRow) * (h + 34)];
-  return el("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, [el("defs", {}, ["causal", "padding"].map((kind) => hatch(`file-${kind}`, kind, theme))), nodes]);
+  return el("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, [el("defs", {}, Object.values(REASON).map((kind) => hatch(`file-${kind}`, kind, theme))), nodes]);
 }

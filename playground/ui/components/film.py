@@ -28,7 +28,7 @@ _MOUNT = register("film")
 MOST_EXACT = 400_000  # weights: 1.6 MB
 MOST_CELLS = 4_500_000
 
-REASONS = {"": ".", "causal": "c", "padding": "p"}
+REASONS = {"": ".", "causal": "c", "padding": "p", "window": "w"}
 WORDS = (
     *("play", "pause", "step", "loss", "held_out", "guessing", "writes", "nothing", "strip", "choose", "keys"),
     *("query", "key", "weight", "rounded", "tile", "attention", "layer", "head", "range"),

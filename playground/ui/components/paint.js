@@ -2,7 +2,7 @@
 // when it ends does the server hear of it. Keys: arrows walk, Space or Enter turns one cell round, Escape undoes a stroke.
 
 const SAVE = 34; // pixels at the right for the save menu
-const REASON = { c: "causal", p: "padding", h: "hand" };
+const REASON = { c: "causal", p: "padding", w: "window", h: "hand" };
 
 /** Cells on the straight line from one to another, both included: a fast pointer skips none. */
 export function onTheWay([r0, c0], [r1, c1]) {
@@ -86,7 +86,7 @@ function draw(view) {
   const cursor = el("rect", { class: "cursor", "data-passing": "", width: cell, height: cell, rx: 3, fill: "none", stroke: theme.focus, "stroke-width": 3 });
   const size = [left + cols.length * cell + 2 + out, top + rows.length * cell + 2];
   const svg = el("svg", { class: "board", role: "application", tabindex: 0, "aria-label": `${data.alt}. ${words.keys}`, width: size[0], height: size[1], viewBox: `0 0 ${size[0]} ${size[1]}` }, [
-    el("defs", {}, ["causal", "padding", "hand"].map((kind) => hatch(`paint-${kind}`, kind, theme))),
+    el("defs", {}, Object.values(REASON).map((kind) => hatch(`paint-${kind}`, kind, theme))),
     rows.map((word, row) => el("text", { x: left - 6, y: top + (row + 0.5) * cell + type * 0.35, "text-anchor": "end", "font-size": type, fill: theme.query }, word)),
     cols.map((word, col) => {
       const x = left + (col + 0.5) * cell;
@@ -143,7 +143,7 @@ function draw(view) {
   });
   const legend = html("div", { class: "legend" }, [
     html("span", {}, [html("i", { class: "swatch" }), words.open]),
-    ["causal", "padding", "hand"]
+    Object.values(REASON)
       .filter((kind) => data.hidden.includes(kind[0]) || kind === "hand")
       .map((kind) => html("span", {}, [el("svg", { width: 18, height: 14, "aria-hidden": "true" }, [el("defs", {}, hatch(`brush-${kind}`, kind, theme)), el("rect", { width: 18, height: 14, fill: `url(#brush-${kind})`, stroke: theme.line })]), words[kind]])),
   ]);

@@ -18,7 +18,7 @@ from playground.ui.components.shared import common
 
 _MOUNT = register("paint")
 
-WORDS = ("open", "shut", "keys", "hand", "causal", "padding", "query", "key")
+WORDS = ("open", "shut", "keys", "hand", "causal", "padding", "window", "query", "key")
 
 
 def paint(
@@ -36,7 +36,7 @@ def paint(
 
     Args:
         mask: The model's own, `[query, key]`, True where a query may look: it says how large the picture is.
-        reasons: Why each key is hidden now: `padding`, `causal`, `hand`, or empty where the query may look.
+        reasons: Why each key is hidden now: `padding`, `causal`, `window`, `hand`, or empty where the query may look.
         key: The element's own name on the page.
         on_stroke: Called with the whole mask, `[query, key]`, before the script runs again.
         alt: What a screen reader says the picture is.
