@@ -62,7 +62,7 @@ def test_every_parameter_of_a_small_model_has_a_probe_and_a_large_one_a_few_from
     large = weight_shapes(model_for("reverse", n_layers=6))
     chosen = [each.name for each in probes(large)]
     assert len(chosen) == MOST and len(set(chosen)) == MOST
-    assert chosen[0] == [*large][0] and chosen[-1] == [*large][-1]
+    assert chosen[0] == next(iter(large)) and chosen[-1] == [*large][-1]
     for each in probes(large):
         torch.empty(large[each.name])[each.place]  # is a place
         assert each.text.startswith(each.name)
