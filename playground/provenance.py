@@ -534,9 +534,7 @@ def _unasked(cell: _Cell) -> Origin:
     """Return the origin of a 0 of an expert that the router did not choose."""
     chosen = cell.near("expert")
     steps = (f"{chosen} = 0",)
-    return cell.made(
-        "0", 0.0, code="rest = ~expert.transpose", file="feed_forward.py", steps=steps, operands=(chosen,)
-    )
+    return cell.made("0", 0.0, code="rest = ~expert.transpose", file="feed_forward.py", steps=steps, operands=(chosen,))
 
 
 def _shares(cell: _Cell) -> Vector:
