@@ -29,6 +29,21 @@ class Learnt:
 
 
 @dataclass(frozen=True)
+class Better:
+    """Settings under which a task is learnt that is not learnt under those set at first.
+
+    Attributes:
+        settings: What differs, as the page on training writes it.
+        steps: As in `Learnt`.
+        seconds: As in `Learnt`.
+    """
+
+    settings: Mapping[str, str]
+    steps: int
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Conditions:
     """Under what the times were measured.
 
@@ -58,6 +73,12 @@ def times() -> Mapping[str, Learnt | None]:
     """Return what was measured, by the task's name; None for a task that has no one right answer to get to."""
     found = _found()["tasks"]
     return MappingProxyType({name: Learnt(**each) if each else None for name, each in found.items()})
+
+
+@cache
+def better() -> Mapping[str, Better]:
+    """Return settings that a task needs, by its name; only for tasks that are not learnt without."""
+    return MappingProxyType({name: Better(**each) for name, each in _found()["better"].items()})
 
 
 def _found() -> dict[str, Any]:

@@ -7,7 +7,7 @@ import streamlit as st
 from playground.i18n import Translate
 from playground.tasks import OWN, TASKS, DataRefused, OwnData
 from playground.tasks.own import MAX_BYTES, MOST_TEXT, Read, decoded, read_pairs, read_text
-from playground.tasks.times import conditions, times
+from playground.tasks.times import better, conditions, times
 from playground.ui.session import Session
 
 LEARNT = 0.99  # share of held-out sentences from which on a task is learnt
@@ -25,13 +25,23 @@ def task_options(state: Session) -> tuple[str, ...]:
     return (*TASKS, *([data.name] if data else []))
 
 
-def explain_task(name: str, t: Translate) -> None:
+def explain_task(name: str, state: Session, t: Translate) -> None:
     """Say what a task is, what it teaches, what attention grows, and how long that takes."""
     with st.popover(t("own_data.about"), icon=":material/info:", key="task_about"):
         st.markdown(f"**{t.markdown(f'tasks.{name}.title')}**  \n{t.markdown(f'tasks.{name}.sentence')}")
         for part in ("teaches", "attention"):
             st.markdown(f"**{t.markdown(f'own_data.{part}')}** {t.markdown(f'tasks.{name}.{part}')}")
         st.caption(time_of(name, t))
+        if name in better():
+            needs = better()[name]
+            st.caption(t.markdown(f"own_data.better.{name}", seconds=f"{needs.seconds:.0f}", steps=f"{needs.steps:,}"))
+            st.button(
+                t("own_data.set_better"),
+                icon=":material/tune:",
+                key="task_better",
+                on_click=_set_better,
+                args=(state, name),
+            )
 
 
 def time_of(name: str, t: Translate) -> str:
@@ -90,6 +100,10 @@ def offer_data(state: Session, t: Translate) -> None:
             on_click=_use,
             args=(state, found.data),
         )
+
+
+def _set_better(state: Session, name: str) -> None:
+    state.choose(**better()[name].settings)
 
 
 def _read(kind: str, given: bytes | str) -> Read:

@@ -75,7 +75,7 @@ def pick_plan(state: Session, t: Translate) -> None:
     with _strip():
         task = planned_task(state)
         _pick("task", task_options(state), task, state, t, label_visibility="collapsed")
-        explain_task(task, t)
+        explain_task(task, state, t)
         offer_data(state, t)
         n_changed = len(changed(state.picks))
         with st.popover(t("train.settings", n=n_changed), icon=":material/tune:", key="train_settings"):

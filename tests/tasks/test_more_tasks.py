@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from playground.i18n import LANGUAGES, Translate
+from playground.plan import OPTIONS
 from playground.tasks import HIDDEN, TASKS, Example, UnknownWord
 from playground.tasks.chinese_english import segmented
-from playground.tasks.times import conditions, times
+from playground.tasks.times import better, conditions, times
 
 PAIRS = {
     "sort": {
@@ -235,3 +236,12 @@ def test_each_task_says_what_it_teaches():
     for language in LANGUAGES:
         for task in TASKS:
             assert Translate(language)(f"tasks.{task}.teaches")
+
+
+def test_a_task_that_is_not_learnt_at_first_says_what_it_needs():
+    short = {name for name, learnt in times().items() if learnt is not None and learnt.reached < 0.99}
+    assert better().keys() == short
+    for name, needs in better().items():
+        assert all(value in OPTIONS[setting] for setting, value in needs.settings.items())
+        assert needs.steps <= int(needs.settings["steps"])
+        assert all(Translate(language)(f"own_data.better.{name}", seconds="", steps="") for language in LANGUAGES)

@@ -65,3 +65,11 @@ def test_markup_in_the_data_stays_text(app):
 @pytest.mark.parametrize("name", TASKS)
 def test_every_task_says_how_long_it_takes(name, language):
     assert len(time_of(name, Translate(language))) > 10
+
+
+def test_a_task_that_needs_other_settings_sets_them_in_one_click(app):
+    visitor = app("train", v="1", task="addition")
+    visitor.button(key="task_better").click().run()
+    assert not visitor.exception
+    assert visitor.query_params["dropout"] == "0" and visitor.query_params["batch_size"] == "64"
+    assert "task_better" not in {each.key for each in app("train").button}
