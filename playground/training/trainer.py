@@ -28,8 +28,14 @@ from playground.training.watching import Peek, Sample, exact_matches, peek, samp
 Ids = npt.NDArray[np.int64]
 
 POOL = 16  # batches whose sentences are sorted by length together
-CLOSER_EVERY = 20  # steps between two closer looks
+# Steps between two closer looks: at first, while much changes, and from step `SOON` on.
+CLOSER_EVERY, SOON, LATER_EVERY = 20, 100, 50
 HELD_OUT = 64  # held-out sentences whose loss is measured
+
+
+def looks_closely(step: int) -> bool:
+    """Say whether more of a step is measured than of others, which costs as much as one or two steps."""
+    return step == 1 or step % (CLOSER_EVERY if step <= SOON else LATER_EVERY) == 0
 
 
 @dataclass(frozen=True)
@@ -57,7 +63,7 @@ class Report:
         grad_norm: Root of the sum of all squared gradients.
         tokens: Real target tokens in the batch.
         seconds: Time spent in steps so far.
-        closer: What a closer look measured, at the first step and at every 20th; None at the others.
+        closer: What a closer look measured, at the first step, every 20th up to 100, every 50th then; else None.
         gradients: Of each of `playground.probes`.
     """
 
@@ -266,7 +272,7 @@ class Trainer:
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         probed = self._probed()
-        closer = self._closely() if step == 1 or step % CLOSER_EVERY == 0 else None
+        closer = self._closely() if looks_closely(step) else None
         if closer is None:
             self._optimizer.step()
         with torch.no_grad():

@@ -1,4 +1,4 @@
-"""A visitor's own pairs and text on the page on training: previewed, taken, refused in words, and seen by nobody else."""
+"""A visitor's own pairs and text on the page on training: previewed, taken, refused in words, seen by nobody else."""
 
 from __future__ import annotations
 
