@@ -221,7 +221,7 @@ def _train_into(writer: RunWriter, t: Translate) -> float | None:
                 if recording.recorded[-1] == report.step:
                     exact = trainer.evaluate(JUDGED_ON)
                     recording.exact_match(exact)
-                    numbers = {"percent": f"{100 * exact:.1f}", "n": JUDGED_ON}
+                    numbers = {"percent": f"{100 * exact:.1f}", "n": min(JUDGED_ON, len(trainer.task.heldout))}
                     bar.say(t("training.cli.matched", step=report.step, steps=steps, **numbers))
         except KeyboardInterrupt:
             recording.end(Progress("stopped", trainer.step))

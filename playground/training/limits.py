@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Self
 
 from playground.recipe import MODEL_LIMITS, RECIPE_LIMITS, RunConfig, RunRefused
-from playground.tasks import TASKS
 
 WORKER_BYTES = 250_000_000  # memory to count on for a worker, most of it torch's
 LEAST_MEMORY = 500  # megabytes below which a worker would fail for no fault of the visitor's
@@ -145,7 +144,7 @@ SETTINGS = (
 def batch_tokens(config: RunConfig) -> int:
     """Return how many tokens the largest batch can come to, padding included: what its memory grows with."""
     sides = 2 if config.model.architecture == "encoder-decoder" else 1
-    return config.recipe.batch_size * sides * TASKS[config.task].max_len
+    return config.recipe.batch_size * sides * config.data.max_len
 
 
 def machine_memory() -> int:

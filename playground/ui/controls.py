@@ -7,6 +7,7 @@ is clamped before the widget is drawn, and where there is nothing to choose ther
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -28,6 +29,9 @@ ATTENTIONS: Mapping[str, tuple[str, ...]] = {
     "encoder-only": ("encoder",),
     "decoder-only": ("decoder",),
 }
+
+# Seconds within which a browser has surely heard of a value that the page has put in a widget.
+HEARD = 3.0
 
 # A segmented control of more choices would fill the line, and a list is then easier to read.
 MOST_SEGMENTS = 8
@@ -132,9 +136,14 @@ def pick_step(state: Session, t: Translate) -> None:
         steps,
         format_func=lambda step: f"{step:,}",
         key="pick_step",
-        on_change=_tell,
-        args=(state.choose_step, "pick_step"),
+        on_change=_choose_step,
+        args=(state,),
     )
+
+
+def _choose_step(state: Session) -> None:
+    if not is_late(state, "pick_step"):
+        _tell(state.choose_step, "pick_step")
 
 
 def type_text(state: Session, t: Translate) -> None:
@@ -267,9 +276,23 @@ def mirror(state: Session, key: str, value: object, words: Iterable[str] = (), *
     before = state.widgets.get(key)
     is_there = before is not None and before.words == named and key in st.session_state
     is_same = is_there and st.session_state[key] == value
+    replaced, at = (before.replaced, before.replaced_at) if before else (None, float("-inf"))
+    if before is not None and before.value != value and st.session_state.get(key) != value:
+        replaced, at = before.value, time.monotonic()
     if not is_same or is_folded or before is None or before.was_told:
         st.session_state[key] = value
-    state.widgets[key] = Shown(named, was_told=not is_same)
+    state.widgets[key] = Shown(named, not is_same, value, replaced, at)
+
+
+def is_late(state: Session, key: str) -> bool:
+    """Say whether what a widget reports is what it showed before the page put something else there a moment ago.
+
+    A browser that has not heard of the new value yet sends the old one along with the next click, wherever that is.
+    """
+    shown = state.widgets.get(key)
+    if shown is None or time.monotonic() - shown.replaced_at > HEARD:
+        return False
+    return shown.replaced is not None and st.session_state.get(key) == shown.replaced
 
 
 def _tell(choose: Callable[[Any], None], key: str) -> None:

@@ -41,10 +41,16 @@ class Shown:
     Attributes:
         words: What its options are called.
         was_told: Whether it showed another value before, and was told the present one.
+        value: The present one.
+        replaced: The last value that the page, not the visitor, put another one in the place of.
+        replaced_at: When, in seconds of the monotonic clock.
     """
 
     words: tuple[str, ...]
     was_told: bool
+    value: object = None
+    replaced: object = None
+    replaced_at: float = float("-inf")
 
 
 class Session:

@@ -17,6 +17,7 @@ import torch
 
 from playground.recipe import Recipe, RunConfig, RunRefused, model_for
 from playground.runs import Progress, Run, RunStore
+from playground.tasks.own import read_pairs, read_text
 from playground.training.engine import Engine, RunStatus, shared_engine
 from playground.training.limits import Limits
 from playground.training.messages import Start
@@ -126,6 +127,20 @@ def test_a_run_goes_from_its_first_step_to_its_last(engine, store, owner):
     assert run.progress == Progress("finished", 23) and run.title == "a title"
     assert run.steps == (0, 10, 20, 23)
     np.testing.assert_allclose(run.metrics["loss"], status.metrics["loss"], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["pairs", "text"])
+def test_a_visitors_own_data_is_learnt(engine, store, owner, kind):
+    if kind == "pairs":
+        data = read_pairs("\n".join(f"{a} {b},{b} {a}" for a in "abcdefgh" for b in "abcdefgh")).data
+    else:
+        data = read_text("to be or not to be, that is the question. " * 20).data
+    model = model_for(data.task(), d_model=12, n_heads=3, d_ff=7, n_layers=1)
+    run_id = engine.submit(RunConfig(task=data.name, model=model, recipe=Recipe(steps=12), own=data), owner)
+    status = until(engine, run_id, lambda status: not status.is_active)
+    assert (status.state, status.step, status.message) == ("finished", 12, None)
+    assert status.samples and status.peek is not None
+    assert store.open(run_id).config.own == data
 
 
 def test_a_worker_trains_what_a_plain_loop_trains(engine, store, owner):

@@ -78,3 +78,48 @@ def test_one_in_a_menu_is_told_each_time():
     ask(visitor, is_folded=True)
     for _ in range(3):
         assert was_told(visitor.run())
+
+
+STEPS = """
+import streamlit as st
+from playground.ui.controls import is_late, mirror
+from playground.ui.session import Session
+
+state = st.session_state.setdefault("held", Session())
+asked = st.session_state.setdefault("asked", {"value": 160, "words": ("80", "160")})
+told = st.session_state.setdefault("told", [])
+mirror(state, "step", asked["value"], asked["words"])
+
+def chose():
+    if is_late(state, "step"):
+        told.append("late")
+    else:
+        asked["value"] = st.session_state["step"]
+        told.append(asked["value"])
+
+st.select_slider("step", [int(each) for each in asked["words"]], key="step", on_change=chose)
+"""
+
+
+def test_a_browser_that_has_not_heard_of_a_new_step_does_not_choose_the_old_one(monkeypatch):
+    """A training records another step, and a click sends along where the slider stood before."""
+    visitor = AppTest.from_string(STEPS, default_timeout=60).run()
+    visitor.session_state["asked"] = {"value": 320, "words": ("80", "160", "320")}
+    visitor.run()
+    assert visitor.select_slider(key="step").value == 320
+    visitor.select_slider(key="step").set_value(160).run()
+    assert visitor.session_state["told"] == ["late"]
+    # A hand on the slider chooses: another step at once, and the same one as soon as the new one must have been seen.
+    visitor.select_slider(key="step").set_value(80).run()
+    assert visitor.session_state["told"][-1] == 80
+    monkeypatch.setattr("playground.ui.controls.HEARD", -1.0)
+    visitor.select_slider(key="step").set_value(320).run()
+    visitor.select_slider(key="step").set_value(160).run()
+    assert visitor.session_state["told"][-1] == 160
+
+
+def test_a_visitor_may_go_back_at_once_to_where_the_slider_stood():
+    visitor = AppTest.from_string(STEPS, default_timeout=60).run()
+    visitor.select_slider(key="step").set_value(80).run()
+    visitor.select_slider(key="step").set_value(160).run()
+    assert visitor.session_state["told"] == [80, 160]
