@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -106,6 +107,20 @@ def own_setting(config: RunConfig) -> Setting:
     """Return the setting that a run was trained with."""
     recipe = config.recipe
     return Setting(d_model=config.model.d_model, warmup=recipe.warmup, factor=recipe.factor, steps=recipe.steps)
+
+
+def factor_changes(config: RunConfig) -> tuple[tuple[int, float], ...]:
+    """Return when the factor was changed on the way, and to what: pairs of step and factor."""
+    return tuple((each.step, each.value) for each in config.changes if each.name == "factor")
+
+
+def planned(config: RunConfig, steps: int) -> Numbers:
+    """Return the rates that a run's configuration gives its first updates, changes on the way among them: `[step]`."""
+    found: list[float] = []
+    for turn, following in pairwise((*config.turns, steps + 1)):
+        setting, schedule = own_setting(now := config.at(turn)), now.recipe.schedule
+        found += [setting.rate(step, schedule) for step in range(turn, min(following, steps + 1))]
+    return np.array(found)
 
 
 def logged(steps: Numbers, rates: Numbers, most: int = 60) -> LabelledArray:

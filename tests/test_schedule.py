@@ -1,11 +1,14 @@
 """Learning rates that a page draws: the published peaks, both branches, and the rates that a run wrote down."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from models import SCHEDULES, learning_rate, noam_rate
+from playground.recipe import Change, Recipe, RunConfig, model_for
 from playground.runs import RunStore
-from playground.schedule import OTHERS, PUBLISHED, SPEEDS, Setting, logged, own_setting
+from playground.schedule import OTHERS, PUBLISHED, SPEEDS, Setting, factor_changes, logged, own_setting, planned
 
 RECORDINGS = [run.id for run in RunStore().runs()]
 
@@ -58,3 +61,13 @@ def test_a_recorded_run_wrote_down_the_rates_of_its_schedule(run_id):
     assert labels[0] == 1 and labels[-1] == steps[-1] and len(labels) <= 60
     np.testing.assert_array_equal(kept.values, rates[np.array(labels) - 1])
     assert not logged(steps[:0], rates[:0]).values.size
+
+
+def test_a_change_on_the_way_changes_the_rates_from_its_step_on():
+    config = RunConfig(task="reverse", model=model_for("reverse"), recipe=Recipe(steps=50, factor=0.5, warmup=10))
+    changed = replace(config, changes=(Change(20, "factor", 2.0),))
+    plain, other = planned(config, 40), planned(changed, 40)
+    np.testing.assert_allclose(plain, [own_setting(config).rate(step) for step in range(1, 41)])
+    np.testing.assert_allclose(other[:19], plain[:19])
+    np.testing.assert_allclose(other[19:], 4 * plain[19:])
+    assert factor_changes(changed) == ((20, 2.0),) and factor_changes(config) == ()

@@ -18,7 +18,7 @@ LOOKS: Mapping[str, tuple[int, str]] = {
     "constant": (3, "dot"),
     "inverse_sqrt": (1, "dash"),
     "cosine": (2, "longdash"),
-    "one_cycle": (0, "dashdot"),
+    "one_cycle": (0, "solid"),
 }
 
 
@@ -65,19 +65,22 @@ def rate_plain(rates: Rates, t: Translate, theme: Theme, *, height: int = 420, i
     noam, branches, others, logged = rates.noam, rates.branches, rates.others, rates.logged
     peak, at, is_log = rates.peak, rates.at, rates.is_log
     steps = _steps(noam)
-    top = peak[1] * 1.22
+    highest = max(peak[1], float(logged.values.max(initial=0.0)))
+    top = highest * 1.22
     low = float(min(noam.values.min(), *(each.values.min() for each in others), peak[1]))
     scale = {"type": "log"} if is_log else {}
     floor = max(low, peak[1] * 1e-3)
     across = [np.log10(1), np.log10(steps[-1])] if is_log else [0, float(steps[-1])]
-    up = [np.log10(floor) - 0.1, np.log10(peak[1]) + 0.25] if is_log else [0, top]
+    up = [np.log10(floor) - 0.1, np.log10(highest) + 0.25] if is_log else [0, top]
     data = [
         _line(t("learning_rate.curve.rising"), steps, branches[0], theme.muted, 1.5, "dot", most=3 * top),
         _line(t("learning_rate.curve.falling"), steps, branches[1], theme.muted, 1.5, "dot", most=3 * top),
         *(
-            _line(t(f"learning_rate.schedule.{each.name}"), steps, each, theme.runs[colour], 2.2, dash)
-            for each in others
+            _line(t(f"learning_rate.schedule.{each.name}"), steps, each, theme.runs[colour], width, dash)
+            | {"opacity": 0.3 if dash == "solid" else 1.0}
+            for each in sorted(others, key=lambda each: LOOKS[each.name][1] != "solid")
             for colour, dash in [LOOKS[each.name]]
+            for width in [7.0 if dash == "solid" else 2.2]
         ),
         _line(t("learning_rate.schedule.noam"), steps, noam, theme.weights, 4, "solid"),
     ]
@@ -102,7 +105,12 @@ def rate_plain(rates: Rates, t: Translate, theme: Theme, *, height: int = 420, i
         "layout": layout(
             theme,
             height=height,
-            margin={"l": 74 if theme.presenting else 62, "r": 18, "t": 34 + (52 if is_narrow else 0), "b": 48},
+            margin={
+                "l": 96 if theme.presenting else 62,
+                "r": 18,
+                "t": 34 + (52 if is_narrow else 0),
+                "b": 58 if theme.presenting else 48,
+            },
             showlegend=True,
             legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "font": {"size": theme.font_size}},
             hovermode="x unified",

@@ -13,7 +13,7 @@ from playground.figures.schedule import Rates, rate_plain
 from playground.i18n import Translate
 from playground.probes import Probe, probes
 from playground.runs import Run, weight_shapes
-from playground.schedule import logged, own_setting
+from playground.schedule import factor_changes, logged, own_setting, planned
 from playground.snippets import of_adam, of_rate
 from playground.ui.learning_rate_controls import (
     chosen_others,
@@ -60,7 +60,8 @@ def _rate(state: Session, t: Translate) -> None:
         is_log(state),
     )
     with picture:
-        key = "own" if now == own and run.config.recipe.schedule == "noam" else "other"
+        changes = factor_changes(run.config)
+        key = "other" if now != own or run.config.recipe.schedule != "noam" else "changed" if changes else "own"
         st.markdown(
             t.markdown(
                 f"learning_rate.look.{key}",
@@ -70,10 +71,11 @@ def _rate(state: Session, t: Translate) -> None:
                 last=f"{now.rate(now.steps):.2g}",
                 n=f"{len(steps):,}",
                 apart=_apart(run),
+                changes=", ".join(f"{step:,}: {factor:g}" for step, factor in changes),
             )
         )
         show(
-            rate_plain(drawing, t, state.theme, height=500 if state.present else 400),
+            rate_plain(drawing, t, state.theme, height=430 if state.present else 400),
             narrow=rate_plain(drawing, t, state.theme, height=460, is_narrow=True),
             key="rate_curves",
             alt=t("learning_rate.alt.rate", warmup=f"{now.warmup:,}", peak=f"{now.peak:.3g}", d_model=now.d_model),
@@ -85,12 +87,11 @@ def _rate(state: Session, t: Translate) -> None:
 
 
 def _apart(run: Run) -> str:
-    """Return how far the rates that a run wrote down lie from its schedule at most, relative."""
-    own, schedule = own_setting(run.config), run.config.recipe.schedule
+    """Return how far the rates that a run wrote down lie from those of its configuration at most, relative."""
     steps, rates = run.metrics["step"], run.metrics["learning_rate"]
     if not len(steps):
         return "–"
-    wanted = np.array([own.rate(int(step), schedule) for step in steps])
+    wanted = planned(run.config, int(steps[-1]))[steps.astype(int) - 1]
     return f"{float(np.abs(rates / wanted - 1).max()):.0e}"
 
 
