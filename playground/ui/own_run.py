@@ -50,8 +50,8 @@ def _watched(state: Session) -> RunStatus | None:
     if not state.may_train:
         return None
     active = shared_engine().active(state.owner)
-    if active and active not in state.own_runs:
-        state.began(active)  # a reload forgot it
+    if active and active != state.unseen:
+        state.began(active)  # a reload forgot that its end has not been told yet
     candidates = [active, state.view.run, state.unseen]
     for run_id in candidates:
         status = _status(run_id) if run_id else None
@@ -89,6 +89,6 @@ def _draw(status: RunStatus, state: Session, t: Translate) -> None:
         if status.message:
             st.caption(t.markdown(status.message, **status.values))
         if status.run_id == state.run_id:
-            state.unseen = None  # it is on the page already, so this is said once
+            state.told = status.run_id  # it is on the page already, so this is said on this page only
         elif status.recorded:
             st.button(t("frame.own.open"), key="own_run_open", on_click=state.choose_run, args=(status.run_id,))

@@ -62,6 +62,7 @@ class Session:
         own_runs: Ids of the runs that this visitor began, the latest last.
         runs: What the visitor may choose from: the recordings, then the visitor's own and the one looked at.
         unseen: The own run that was begun last, until it has ended and been the subject.
+        told: The run whose end is told on this page, which it is the subject of.
         own_data: What this visitor gave to be learnt; None if nothing.
         pages: The pages there are, by the stem of their files.
         typed: The text as it stands in the input; differs from `text` while it is refused.
@@ -77,6 +78,7 @@ class Session:
         self.runs: tuple[Run, ...] = ()
         self.pages: Mapping[str, st.Page] = {}
         self.unseen: str | None = None
+        self.told: str | None = None
         self.own_data: OwnData | None = None
         self.typed = ""
         self.refused: TextRefused | None = None
@@ -278,6 +280,8 @@ class Session:
             self.typed, self.refused = "", None
         if page != self._page:
             self.widgets.clear()  # those of another page are others, be their keys the same
+            self.unseen = None if self.unseen == self.told else self.unseen
+            self.told = None
         if self._is_new or page != self._page:  # those of another window, or of before a reload, are the visitor's too
             kept = RunStore().kept_by(self.owner)
             self.own_runs = (*self.own_runs, *sorted(set(kept) - set(self.own_runs)))
