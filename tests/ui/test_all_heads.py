@@ -105,10 +105,7 @@ def test_before_training_no_head_has_a_name_and_after_it_those_have_that_the_tas
     def names(step: int | None) -> list[str | None]:
         subject = subject_of(run_id, step)
         config = subject.run.config.model
-        return [
-            pattern_of(head_scores(subject, each.where, each.layer), each.head)
-            for each in all_heads(config)
-        ]
+        return [pattern_of(head_scores(subject, each.where, each.layer), each.head) for each in all_heads(config)]
 
     assert set(names(0)) == {None}
     needed = {"encoder-decoder": "alignment", "decoder-only": "induction"}
