@@ -142,7 +142,8 @@ def called(run: Run, state: Session, t: Translate) -> str:
 
 def fork(state: Session, t: Translate) -> None:
     """Offer to train the subject on from the step that is looked at, with something changed."""
-    with st.popover(t("compare.fork.label"), icon=":material/call_split:", key="compare_fork_popover"):
+    key = f"compare_fork_popover_{len(state.own_runs)}"  # another one once a run has begun: so it closes
+    with st.popover(t("compare.fork.label"), icon=":material/call_split:", key=key):
         parent, step = state.run, state.step
         title = run_title(state, t, parent.id)
         st.markdown(t.markdown("compare.fork.says", title=title, step=f"{step:,}"))

@@ -78,7 +78,7 @@ def offer_data(state: Session, t: Translate) -> None:
             t("own_data.paste"),
             key=f"own_data_text_{kind}",
             height=120,
-            max_chars=MOST_TEXT,
+            max_chars=10 * MOST_TEXT,  # what is over the limit is refused in words, not dropped
             label_visibility="collapsed",
         )
         file = st.file_uploader(
