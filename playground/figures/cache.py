@@ -61,6 +61,7 @@ def panels(drawn: Sequence[Panel], theme: Theme, *, height: int = 400, is_narrow
     if not drawn:
         raise ValueError("there is no panel to draw")
     n = len(drawn)
+    longest = max((len(word) for panel in drawn for word in panel.words), default=0)
     traces: list[Plain] = []
     axes: Plain = {}
     notes: list[Plain] = []
@@ -105,7 +106,8 @@ def panels(drawn: Sequence[Panel], theme: Theme, *, height: int = 400, is_narrow
                 }
             )
         if panel.words:
-            ticks: Plain = {"tickvals": [*range(len(panel.words))], "ticktext": [literal(word) for word in panel.words]}
+            names = [literal(word) for word in panel.words]
+            ticks: Plain = {"tickvals": [*range(len(names))], "ticktext": names, "tickangle": -60}
         else:
             lengths = sorted({float(x) for course in panel.courses for x in course.x})
             shown = [x for x in lengths if x > 0 and float(np.log2(x)).is_integer() and np.log2(x) % 2 == 0]
@@ -115,7 +117,8 @@ def panels(drawn: Sequence[Panel], theme: Theme, *, height: int = 400, is_narrow
             domain=wide,
             anchor=f"y{mark}",
             showgrid=False,
-            title=_title(panel.across, theme),
+            # Words say themselves what they are, and need the room.
+            title={} if panel.words else _title(panel.across, theme),
             **ticks,
         )
         upward: Plain = {"type": "log", "dtick": 1} if panel.is_log else {"rangemode": "tozero", "nticks": 5}
@@ -128,7 +131,7 @@ def panels(drawn: Sequence[Panel], theme: Theme, *, height: int = 400, is_narrow
         "layout": layout(
             theme,
             height=height * (2 if is_narrow and n > 1 else 1),
-            margin={"l": 58, "r": 20, "t": 34, "b": 52},
+            margin={"l": 58, "r": 20, "t": 34, "b": max(52, round(0.55 * theme.font_size * longest))},
             hovermode="x unified",
             annotations=notes,
             **axes,
