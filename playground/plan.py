@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from models import SCHEDULES, ModelConfig, learning_rate
+from models import SCHEDULES, ModelConfig
 from models.config import CHOICES
 from playground.recipe import CHANGEABLE, DEVICES, Recipe, RunConfig, model_for
+from playground.schedule import own_setting
 from playground.tasks import TASKS, OwnData
 
 YES_NO = ("yes", "no")
@@ -234,15 +235,8 @@ def planned_rate(config: RunConfig, step: int) -> float:
         config: Of the run.
         step: Number of the update, from 1.
     """
-    then = config.at(step).recipe
-    return learning_rate(
-        step,
-        schedule=then.schedule,
-        d_model=config.model.d_model,
-        warmup=then.warmup,
-        factor=then.factor,
-        steps=then.steps,
-    )
+    then = config.at(step)
+    return own_setting(then).rate(step, then.recipe.schedule)
 
 
 def value_of(name: str, text: str) -> Any:
